@@ -1,0 +1,11 @@
+"""Which models exist: name -> "module:Class" of generator and decoder, imported on first use."""
+
+from __future__ import annotations
+
+# name -> (generator, decoder); a new model is one file and one line here.
+MODELS: dict[str, tuple[str, str]] = {
+    "portrait": (
+        "engine.models.portrait:PortraitGenerator",
+        "engine.models.portrait:PortraitDecoder",
+    ),
+}

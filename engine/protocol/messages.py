@@ -1,0 +1,276 @@
+"""Control and telemetry messages as msgspec Structs, and their encoding.
+
+Every message is one MessagePack map with a `type`; unknown fields are ignored, wrong types are
+refused with their path. Knows nothing of sockets. `engine/protocol.md` is the specification.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from engine.errors import EngineError
+from engine.protocol.character import CharacterSpec, Framing, Settings
+
+State = Literal["NOT_READY", "READY", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"]
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type"):
+    pass
+
+
+# --- control: studio -> engine ----------------------------------------------------------------
+class Hello(Message, tag="hello", kw_only=True):
+    major: int
+    minor: int
+    app_version: str = ""
+    features: list[str] = []
+    token: str = ""  # the engine's per-run token, when it asks for one
+
+
+class InspectPicture(Message, tag="inspect_picture", kw_only=True):
+    """Look at a picture without taking it on: faces, warnings, the reason of a refusal."""
+
+    picture: bytes
+
+
+class OpenSession(Message, tag="open_session", kw_only=True):
+    model: str = "portrait"
+    options: dict[str, float] = {}  # frames_per_chunk, ...
+
+
+class LoadCharacter(Message, tag="load_character", kw_only=True):
+    session: int
+    spec: CharacterSpec
+    picture: bytes
+
+
+class SetSettings(Message, tag="set_settings", kw_only=True):
+    session: int
+    settings: Settings
+
+
+class Start(Message, tag="start", kw_only=True):
+    session: int
+
+
+class Interrupt(Message, tag="interrupt", kw_only=True):
+    """Raise the epoch: everything under way is dropped, the mouth goes to rest."""
+
+    session: int
+
+
+class Stop(Message, tag="stop", kw_only=True):
+    """End speaking: RUNNING -> READY (the character stays)."""
+
+    session: int
+
+
+class CloseSession(Message, tag="close_session", kw_only=True):
+    session: int
+
+
+class Cancel(Message, tag="cancel", kw_only=True):
+    """Cancel the request with that id (a character being loaded)."""
+
+    request: int
+
+
+class Ping(Message, tag="ping"):
+    pass
+
+
+class Doctor(Message, tag="doctor"):
+    pass
+
+
+# --- control: engine -> studio ----------------------------------------------------------------
+class Welcome(Message, tag="welcome", kw_only=True):
+    major: int
+    minor: int
+    engine_version: str
+    features: list[str]
+    models: list[str]
+    audio: str  # endpoints of the other lanes
+    frames: str
+    telemetry: str
+    monotonic_ns: int  # the engine's clock now: equal to ours on the same host
+    pid: int
+
+
+class FaceFound(msgspec.Struct, frozen=True):
+    """One face in px of the upright picture."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    score: float
+    yaw_deg: float
+    landmarks: list[tuple[float, float, float]] = []
+
+
+class PictureInspected(Message, tag="picture_inspected", kw_only=True):
+    width: int
+    height: int
+    faces: list[FaceFound]
+    warnings: list[str]  # one line each, with the remedy
+    refusal: str = ""  # not empty: cannot be used, and why
+    automatic: Framing | None = None
+
+
+class SessionOpened(Message, tag="session_opened", kw_only=True):
+    session: int
+    frames_per_chunk: int
+    lookahead_samples: int
+    synthetic: bool = False
+
+
+class CharacterLoaded(Message, tag="character_loaded", kw_only=True):
+    session: int
+    name: str
+    face: FaceFound
+    warnings: list[str]
+    automatic: Framing  # what automatic framing chose: where manual framing starts from
+    ingest_ms: float
+    cached: bool
+
+
+class Done(Message, tag="done", kw_only=True):
+    """Plain acknowledgement; after Interrupt and Start it names the clock to go on with."""
+
+    epoch: int = 0
+    first_sample: int = 0  # blocks before it are dropped
+
+
+class DoctorReport(Message, tag="doctor_report", kw_only=True):
+    rows: list[tuple[str, str, str, str]]  # (what, "ok" | "missing" | "warning", found, remedy)
+
+
+class Failure(Message, tag="failure", kw_only=True):
+    code: str
+    message: str
+    hint: str = ""
+
+    def error(self) -> EngineError:
+        from engine.errors import CODES
+
+        return EngineError(self.code if self.code in CODES else "internal", self.message, self.hint)
+
+
+# --- telemetry: engine -> studio ----------------------------------------------------------------
+class ChunkTimings(Message, tag="chunk_timings", kw_only=True):
+    """Where one chunk's time went, one message a chunk."""
+
+    session: int
+    epoch: int
+    chunk_index: int
+    first_frame: int
+    frame_count: int
+    stage_ms: dict[str, float]  # audio, encode, denoise, decode, ...
+    capture_to_publish_ms: float = 0.0  # 0: the audio had no capture time
+    queue_chunks: int = 0
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """Since the session was opened; every queue that drops counts here."""
+
+    frames_published: int = 0
+    frames_dropped_late: int = 0
+    frames_dropped_epoch: int = 0
+    blocks_dropped_epoch: int = 0
+    blocks_malformed: int = 0
+    audio_gap_samples: int = 0
+    chunks_dropped: int = 0
+    worker_restarts: int = 0
+
+
+class SessionState(Message, tag="session_state", kw_only=True):
+    """On every change and once a second: doubles as the heartbeat."""
+
+    session: int
+    state: State
+    epoch: int
+    counters: Counters
+    code: str = ""  # with FAILED
+    message: str = ""
+    hint: str = ""
+    age_s: float = 0.0
+    synthetic: bool = False
+    kernel_path: str = ""  # which kernels are in use, e.g. "cpu", "triton sm_90 fp8"
+
+
+class EngineState(Message, tag="engine_state", kw_only=True):
+    """Once a second, with or without sessions."""
+
+    pid: int
+    rss_bytes: int
+    cpu_percent: float
+    sessions: int
+    worker: Literal["starting", "ready", "busy", "dead", "restarting"]
+    uptime_s: float
+
+
+class ProgressReport(Message, tag="progress", kw_only=True):
+    request: int  # id of the control request it belongs to
+    fraction: float
+    what: str
+
+
+class LogLine(Message, tag="log", kw_only=True):
+    level: Literal["debug", "info", "warning", "error"]
+    source: str
+    text: str
+
+
+Request = (
+    Hello | InspectPicture | OpenSession | LoadCharacter | SetSettings | Start | Interrupt | Stop
+    | CloseSession | Cancel | Ping | Doctor
+)
+Reply = (
+    Welcome | PictureInspected | SessionOpened | CharacterLoaded | Done | DoctorReport | Failure
+)
+Telemetry = ChunkTimings | SessionState | EngineState | ProgressReport | LogLine
+
+
+class RequestEnvelope(msgspec.Struct, frozen=True):
+    """`id` names the request: a repeat of an id is answered from the reply cache, not run again."""
+
+    id: int
+    body: Request
+
+
+class ReplyEnvelope(msgspec.Struct, frozen=True):
+    id: int
+    body: Reply
+
+
+_encoder = msgspec.msgpack.Encoder()
+_request = msgspec.msgpack.Decoder(RequestEnvelope)
+_reply = msgspec.msgpack.Decoder(ReplyEnvelope)
+_telemetry = msgspec.msgpack.Decoder(Telemetry)
+T = TypeVar("T")
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    return _encoder.encode(message)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[T], data: bytes | memoryview) -> T:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EngineError("bad_message", f"unreadable message: {error}") from error
+
+
+def decode_request(data: bytes | memoryview) -> RequestEnvelope:
+    return _decode(_request, data)
+
+
+def decode_reply(data: bytes | memoryview) -> ReplyEnvelope:
+    return _decode(_reply, data)
+
+
+def decode_telemetry(data: bytes | memoryview) -> Telemetry:
+    return _decode(_telemetry, data)
