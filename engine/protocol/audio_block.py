@@ -21,7 +21,7 @@ MAX_SAMPLES = 4_800  # 100 ms
 
 @dataclass(frozen=True, slots=True)
 class AudioBlock:
-    """Mono PCM `samples` [n] float32 in -1..1 at 48 kHz; `first_sample` counts from session start."""
+    """Mono PCM `samples` [n] float32 in -1..1 at 48 kHz; `first_sample` counts from its start."""
 
     session: int
     epoch: int
@@ -35,8 +35,14 @@ def encode(block: AudioBlock) -> bytes:
     samples = np.ascontiguousarray(block.samples, np.float32)
     assert samples.ndim == 1 and len(samples) <= MAX_SAMPLES, samples.shape
     header = HEADER.pack(
-        MAGIC, block.session, block.epoch, FLAG_LAST if block.last else 0,
-        block.first_sample, block.capture_time_ns, len(samples), 0,
+        MAGIC,
+        block.session,
+        block.epoch,
+        FLAG_LAST if block.last else 0,
+        block.first_sample,
+        block.capture_time_ns,
+        len(samples),
+        0,
     )
     return header + samples.tobytes()
 
@@ -44,11 +50,15 @@ def encode(block: AudioBlock) -> bytes:
 def decode(data: bytes | memoryview) -> AudioBlock:
     """Raises EngineError("bad_message") on anything that is not a well-formed block."""
     if len(data) < HEADER.size:
-        raise EngineError("bad_message", f"audio block of {len(data)} bytes, header is {HEADER.size}")
+        raise EngineError(
+            "bad_message", f"audio block of {len(data)} bytes, header is {HEADER.size}"
+        )
     magic, session, epoch, flags, first, captured, count, _ = HEADER.unpack_from(data)
     expected = HEADER.size + 4 * count
     if magic != MAGIC or count > MAX_SAMPLES or len(data) != expected or first < 0:
-        raise EngineError("bad_message", f"malformed audio block ({len(data)} bytes, count {count})")
+        raise EngineError(
+            "bad_message", f"malformed audio block ({len(data)} bytes, count {count})"
+        )
     samples = np.frombuffer(data, np.float32, count, HEADER.size)
     if not np.isfinite(samples).all():
         raise EngineError("bad_message", "audio block holds samples that are not finite")

@@ -23,7 +23,7 @@ class Framing(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Intensities, 0 off, 1 natural, 2 twice as much; `seed` makes blinks and head deterministic."""
+    """Intensities, 0 off, 1 natural, 2 twice as much; `seed` fixes blinks and head."""
 
     mouth: float = 1.0
     head: float = 1.0

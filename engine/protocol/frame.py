@@ -29,7 +29,9 @@ class Frame:
     epoch: int
     frame_index: int
     pts: int
-    capture_time_ns: int  # of the audio under the middle of the frame; 0 if unknown (same host only)
+    capture_time_ns: (
+        int  # of the audio under the middle of the frame; 0 if unknown (same host only)
+    )
     publish_time_ns: int  # time.monotonic_ns() when the engine sent it
     pixels: np.ndarray
     synthetic: bool = False
@@ -40,8 +42,17 @@ def encode_header(frame: Frame) -> bytes:
     height, width = frame.pixels.shape[:2]
     flags = FLAG_SYNTHETIC * frame.synthetic | FLAG_IDLE * frame.idle
     return HEADER.pack(
-        MAGIC, frame.session, frame.epoch, flags, frame.pts, frame.capture_time_ns,
-        frame.publish_time_ns, width, height, 4 * width, frame.frame_index,
+        MAGIC,
+        frame.session,
+        frame.epoch,
+        flags,
+        frame.pts,
+        frame.capture_time_ns,
+        frame.publish_time_ns,
+        width,
+        height,
+        4 * width,
+        frame.frame_index,
     )
 
 
@@ -66,6 +77,13 @@ def decode(data: bytes | memoryview) -> Frame:
         raise EngineError("bad_message", f"malformed frame ({len(data)} bytes, {width}x{height})")
     pixels = np.frombuffer(data, np.uint8, stride * height, HEADER.size)
     return Frame(
-        session, epoch, index, pts, captured, published, pixels.reshape(height, width, 4),
-        bool(flags & FLAG_SYNTHETIC), bool(flags & FLAG_IDLE),
+        session,
+        epoch,
+        index,
+        pts,
+        captured,
+        published,
+        pixels.reshape(height, width, 4),
+        bool(flags & FLAG_SYNTHETIC),
+        bool(flags & FLAG_IDLE),
     )

@@ -21,7 +21,7 @@ class Message(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 # --- control: studio -> engine ----------------------------------------------------------------
-class Hello(Message, tag="hello", kw_only=True):
+class Hello(Message, frozen=True, tag="hello", kw_only=True):
     major: int
     minor: int
     app_version: str = ""
@@ -29,64 +29,64 @@ class Hello(Message, tag="hello", kw_only=True):
     token: str = ""  # the engine's per-run token, when it asks for one
 
 
-class InspectPicture(Message, tag="inspect_picture", kw_only=True):
+class InspectPicture(Message, frozen=True, tag="inspect_picture", kw_only=True):
     """Look at a picture without taking it on: faces, warnings, the reason of a refusal."""
 
     picture: bytes
 
 
-class OpenSession(Message, tag="open_session", kw_only=True):
+class OpenSession(Message, frozen=True, tag="open_session", kw_only=True):
     model: str = "portrait"
     options: dict[str, float] = {}  # frames_per_chunk, ...
 
 
-class LoadCharacter(Message, tag="load_character", kw_only=True):
+class LoadCharacter(Message, frozen=True, tag="load_character", kw_only=True):
     session: int
     spec: CharacterSpec
     picture: bytes
 
 
-class SetSettings(Message, tag="set_settings", kw_only=True):
+class SetSettings(Message, frozen=True, tag="set_settings", kw_only=True):
     session: int
     settings: Settings
 
 
-class Start(Message, tag="start", kw_only=True):
+class Start(Message, frozen=True, tag="start", kw_only=True):
     session: int
 
 
-class Interrupt(Message, tag="interrupt", kw_only=True):
+class Interrupt(Message, frozen=True, tag="interrupt", kw_only=True):
     """Raise the epoch: everything under way is dropped, the mouth goes to rest."""
 
     session: int
 
 
-class Stop(Message, tag="stop", kw_only=True):
+class Stop(Message, frozen=True, tag="stop", kw_only=True):
     """End speaking: RUNNING -> READY (the character stays)."""
 
     session: int
 
 
-class CloseSession(Message, tag="close_session", kw_only=True):
+class CloseSession(Message, frozen=True, tag="close_session", kw_only=True):
     session: int
 
 
-class Cancel(Message, tag="cancel", kw_only=True):
+class Cancel(Message, frozen=True, tag="cancel", kw_only=True):
     """Cancel the request with that id (a character being loaded)."""
 
     request: int
 
 
-class Ping(Message, tag="ping"):
+class Ping(Message, frozen=True, tag="ping"):
     pass
 
 
-class Doctor(Message, tag="doctor"):
+class Doctor(Message, frozen=True, tag="doctor"):
     pass
 
 
 # --- control: engine -> studio ----------------------------------------------------------------
-class Welcome(Message, tag="welcome", kw_only=True):
+class Welcome(Message, frozen=True, tag="welcome", kw_only=True):
     major: int
     minor: int
     engine_version: str
@@ -111,7 +111,7 @@ class FaceFound(msgspec.Struct, frozen=True):
     landmarks: list[tuple[float, float, float]] = []
 
 
-class PictureInspected(Message, tag="picture_inspected", kw_only=True):
+class PictureInspected(Message, frozen=True, tag="picture_inspected", kw_only=True):
     width: int
     height: int
     faces: list[FaceFound]
@@ -120,14 +120,14 @@ class PictureInspected(Message, tag="picture_inspected", kw_only=True):
     automatic: Framing | None = None
 
 
-class SessionOpened(Message, tag="session_opened", kw_only=True):
+class SessionOpened(Message, frozen=True, tag="session_opened", kw_only=True):
     session: int
     frames_per_chunk: int
     lookahead_samples: int
     synthetic: bool = False
 
 
-class CharacterLoaded(Message, tag="character_loaded", kw_only=True):
+class CharacterLoaded(Message, frozen=True, tag="character_loaded", kw_only=True):
     session: int
     name: str
     face: FaceFound
@@ -137,18 +137,18 @@ class CharacterLoaded(Message, tag="character_loaded", kw_only=True):
     cached: bool
 
 
-class Done(Message, tag="done", kw_only=True):
+class Done(Message, frozen=True, tag="done", kw_only=True):
     """Plain acknowledgement; after Interrupt and Start it names the clock to go on with."""
 
     epoch: int = 0
     first_sample: int = 0  # blocks before it are dropped
 
 
-class DoctorReport(Message, tag="doctor_report", kw_only=True):
+class DoctorReport(Message, frozen=True, tag="doctor_report", kw_only=True):
     rows: list[tuple[str, str, str, str]]  # (what, "ok" | "missing" | "warning", found, remedy)
 
 
-class Failure(Message, tag="failure", kw_only=True):
+class Failure(Message, frozen=True, tag="failure", kw_only=True):
     code: str
     message: str
     hint: str = ""
@@ -160,7 +160,7 @@ class Failure(Message, tag="failure", kw_only=True):
 
 
 # --- telemetry: engine -> studio ----------------------------------------------------------------
-class ChunkTimings(Message, tag="chunk_timings", kw_only=True):
+class ChunkTimings(Message, frozen=True, tag="chunk_timings", kw_only=True):
     """Where one chunk's time went, one message a chunk."""
 
     session: int
@@ -186,7 +186,7 @@ class Counters(msgspec.Struct, frozen=True):
     worker_restarts: int = 0
 
 
-class SessionState(Message, tag="session_state", kw_only=True):
+class SessionState(Message, frozen=True, tag="session_state", kw_only=True):
     """On every change and once a second: doubles as the heartbeat."""
 
     session: int
@@ -201,7 +201,7 @@ class SessionState(Message, tag="session_state", kw_only=True):
     kernel_path: str = ""  # which kernels are in use, e.g. "cpu", "triton sm_90 fp8"
 
 
-class EngineState(Message, tag="engine_state", kw_only=True):
+class EngineState(Message, frozen=True, tag="engine_state", kw_only=True):
     """Once a second, with or without sessions."""
 
     pid: int
@@ -212,25 +212,33 @@ class EngineState(Message, tag="engine_state", kw_only=True):
     uptime_s: float
 
 
-class ProgressReport(Message, tag="progress", kw_only=True):
+class ProgressReport(Message, frozen=True, tag="progress", kw_only=True):
     request: int  # id of the control request it belongs to
     fraction: float
     what: str
 
 
-class LogLine(Message, tag="log", kw_only=True):
+class LogLine(Message, frozen=True, tag="log", kw_only=True):
     level: Literal["debug", "info", "warning", "error"]
     source: str
     text: str
 
 
 Request = (
-    Hello | InspectPicture | OpenSession | LoadCharacter | SetSettings | Start | Interrupt | Stop
-    | CloseSession | Cancel | Ping | Doctor
+    Hello
+    | InspectPicture
+    | OpenSession
+    | LoadCharacter
+    | SetSettings
+    | Start
+    | Interrupt
+    | Stop
+    | CloseSession
+    | Cancel
+    | Ping
+    | Doctor
 )
-Reply = (
-    Welcome | PictureInspected | SessionOpened | CharacterLoaded | Done | DoctorReport | Failure
-)
+Reply = Welcome | PictureInspected | SessionOpened | CharacterLoaded | Done | DoctorReport | Failure
 Telemetry = ChunkTimings | SessionState | EngineState | ProgressReport | LogLine
 
 
