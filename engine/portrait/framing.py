@@ -15,7 +15,9 @@ from engine.portrait.style import guess_style
 from engine.protocol.character import Framing
 from engine.protocol.framing import CANVAS_HEIGHT, CANVAS_WIDTH, Box, Window, window
 
-SOFT_PX, CALM_PX = 24.0, 160.0  # from the picture's border to where its mirror is soft, and calm
+# Softening of what is drawn beyond the picture: (work at 1/n, sigma px, px until it is in full).
+# A mirrored border was tried first: shoulders came back as a reflection in water, hair as horns.
+SOFTER = ((1, 3.0, 8.0), (4, 18.0, 40.0), (16, 100.0, 120.0))
 
 
 def box_of(face: Face) -> Box:
@@ -35,7 +37,7 @@ def to_canvas(picture: Picture, face: Face, framing: Framing | None) -> Canvas:
 
 
 def cut_window(picture: Picture, part: Window) -> np.ndarray:
-    """[1088, 704, 4] uint8: the window; beyond the border its mirror, softer with distance."""
+    """[1088, 704, 4] uint8: the window; beyond the border its edge, softer with distance."""
     source, shrink = _shrunk(picture, part.scale)
     factor = part.scale / (picture.scale * shrink)  # canvas px per px of `source`
     # Canvas px centre c maps to source px: ((c + .5) / scale + corner) * working scale - .5
@@ -48,7 +50,7 @@ def cut_window(picture: Picture, part: Window) -> np.ndarray:
     )
     flags = cv2.WARP_INVERSE_MAP | (cv2.INTER_CUBIC if factor > 1 else cv2.INTER_LINEAR)
     size = (CANVAS_WIDTH, CANVAS_HEIGHT)
-    pixels = cv2.warpAffine(source, matrix, size, flags=flags, borderMode=cv2.BORDER_REFLECT)
+    pixels = cv2.warpAffine(source, matrix, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
     outside = _distance_outside(picture, part)
     if outside.max() > 0:
         pixels = _calmed(pixels, outside)
@@ -76,12 +78,12 @@ def _distance_outside(picture: Picture, part: Window) -> np.ndarray:
 
 
 def _calmed(pixels: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """Mirrored border made soft, then calm, with the distance from the picture."""
-    soft = cv2.GaussianBlur(pixels, (0, 0), 6)
-    small = cv2.resize(pixels, (44, 68), interpolation=cv2.INTER_AREA)
-    calm = cv2.resize(cv2.GaussianBlur(small, (0, 0), 2.5), pixels.shape[1::-1])
+    """The drawn-on border made ever softer with the distance from the picture [h, w] px."""
     mixed = pixels.astype(np.float32)
-    for blurred, reach in ((soft, SOFT_PX), (calm, CALM_PX)):
-        weight = np.clip(outside / reach, 0, 1)[:, :, None]
-        mixed += weight * (blurred.astype(np.float32) - mixed)
+    for shrink, sigma, reach in SOFTER:
+        size = (CANVAS_WIDTH // shrink, CANVAS_HEIGHT // shrink)
+        small = cv2.resize(mixed, size, interpolation=cv2.INTER_AREA)
+        small = cv2.GaussianBlur(small, (0, 0), sigma / shrink, borderType=cv2.BORDER_REPLICATE)
+        blurred = cv2.resize(small, pixels.shape[1::-1])
+        mixed += np.clip(outside / reach, 0, 1)[:, :, None] * (blurred - mixed)
     return np.clip(mixed + 0.5, 0, 255).astype(np.uint8)

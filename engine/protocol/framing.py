@@ -6,7 +6,8 @@ Pure numbers, so that the studio shows the very crop that the engine cuts. Knows
     scale  = k * framing.zoom
     window = centre (framing.center_x * width, framing.center_y * height),
              size (704 / scale, 1088 / scale), all in picture px; it may reach over the border:
-             there the engine fills with the picture's own mirrored and blurred edge.
+             there the engine draws the picture's edge on, softer with distance. Clothes can
+             be drawn on better than hair: what has to be filled goes below, not above.
 """
 
 from __future__ import annotations
@@ -65,16 +66,20 @@ def automatic_scale(width: float, height: float, face: Box) -> float:
 def automatic_framing(width: float, height: float, face: Box) -> Framing:
     """The face in its place, moved by at most the slack to stay inside the picture; zoom 1."""
     scale = automatic_scale(width, height, face)
-    x = _centre(face.x + face.width / 2, width, CANVAS_WIDTH, scale, FACE_X, SLACK_X)
-    y = _centre(face.y + face.height / 2, height, CANVAS_HEIGHT, scale, FACE_Y, SLACK_Y)
+    x = _centre(face.x + face.width / 2, width, CANVAS_WIDTH, scale, FACE_X, SLACK_X, 0.5)
+    y = _centre(face.y + face.height / 2, height, CANVAS_HEIGHT, scale, FACE_Y, SLACK_Y, 0.0)
     return Framing(center_x=x / width, center_y=y / height, zoom=1.0)
 
 
-def _centre(face: float, size: float, canvas: int, scale: float, at: float, slack: float) -> float:
-    """Middle of the window along one side, in picture px."""
+def _centre(
+    face: float, size: float, canvas: int, scale: float, at: float, slack: float, share: float
+) -> float:
+    """Middle of the window along one side, in picture px; `share` of what has to be filled goes
+    before the picture, the rest behind it."""
     span = canvas / scale
+    filled = share * (size - span / 2) + (1 - share) * span / 2
     wanted = face + (0.5 - at) * span
-    inside = min(max(wanted, span / 2), size - span / 2) if span <= size else size / 2
+    inside = min(max(wanted, span / 2), size - span / 2) if span <= size else filled
     return min(max(inside, wanted - slack * span), wanted + slack * span)
 
 
