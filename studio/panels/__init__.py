@@ -1,0 +1,1 @@
+"""The docks of the studio, one file each; `window.py` lists them."""

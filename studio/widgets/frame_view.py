@@ -1,0 +1,232 @@
+"""The Viewer: a plain widget that paints the newest Frame of the mailbox, and what lies over it.
+
+Fit or 1:1 in device pixels, exact at fractional scales. Knows nothing of engines, clocks or pacing:
+which frame is due was decided before the mailbox. No OpenGL: it goes black when docks move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from engine.clock import HEIGHT, WIDTH
+from engine.protocol.frame import Frame
+from studio import theme
+from studio.mailbox import Mailbox
+from studio.widgets import overlay
+
+Painted = Callable[[Frame, int, float], None]  # frame, monotonic ns, paint ms
+SLOW_PAINT_MS = 12.0  # p95 over this leaves too little of 41.7 ms: paint without smoothing
+
+
+@dataclass(frozen=True, slots=True)
+class Hud:
+    """What the pill over the picture says."""
+
+    live: bool = False
+    fps: float = 0.0
+    latency_ms: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """One line over the lower edge of the picture; `hold` dims the picture behind it."""
+
+    text: str
+    tone: str = "warning"
+    busy: bool = False
+    hold: bool = False
+
+
+class FrameView(QWidget):
+    """Signals: `open_requested` (empty stage clicked), `fullscreen_requested` (double click)."""
+
+    open_requested = Signal()
+    fullscreen_requested = Signal()
+
+    def __init__(
+        self, mailbox: Mailbox, painted: Painted | None = None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._mailbox = mailbox
+        self._painted = painted
+        self._frame: Frame | None = None
+        self._image = QImage()
+        self._pan = QPoint()
+        self._drag_from: QPoint | None = None
+        self._paint_ms = [0.0] * 24
+        self._painted_count = 0
+        self.fit = True
+        self.clean = False  # True: nothing but the picture (stage window)
+        self.hud_visible = True
+        self.hud = Hud()
+        self.banner: Banner | None = None
+        self.drop_text = ""  # not empty while a file is dragged over the window
+        self.empty_title = "Drop a picture here"
+        self.empty_lines = ["or paste one with Ctrl+V,", "or click to choose a file"]
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(220, 300)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Live picture")
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDTH, HEIGHT)
+
+    @property
+    def frame(self) -> Frame | None:
+        return self._frame
+
+    def clear(self) -> None:
+        """Back to the empty stage."""
+        self._frame = None
+        self._image = QImage()
+        self.update()
+
+    def set_fit(self, fit: bool) -> None:
+        self.fit = fit
+        self._pan = QPoint()
+        self.setCursor(Qt.CursorShape.ArrowCursor if fit else Qt.CursorShape.OpenHandCursor)
+        self.update()
+
+    def set_hud(self, hud: Hud) -> None:
+        if hud != self.hud:
+            self.hud = hud
+            self.update()
+
+    def set_hud_visible(self, visible: bool) -> None:
+        self.hud_visible = visible
+        self.update()
+
+    def set_banner(self, banner: Banner | None) -> None:
+        if banner != self.banner:
+            self.banner = banner
+            self.update()
+
+    def set_drop_text(self, text: str) -> None:
+        self.drop_text = text
+        self.update()
+
+    def picture_rect(self) -> QRectF:
+        """Where the picture lies, in logical px on whole device pixels."""
+        scale = self.devicePixelRatioF()
+        width, height = self.width() * scale, self.height() * scale
+        if self.fit:
+            margin = 0 if self.clean else 2 * round(8 * scale)
+            factor = min((width - margin) / WIDTH, (height - margin) / HEIGHT)
+            w, h = round(WIDTH * factor), round(HEIGHT * factor)
+        else:
+            w, h = WIDTH, HEIGHT
+        x, y = round((width - w) / 2), round((height - h) / 2)
+        if not self.fit:
+            x, y = x + round(self._pan.x() * scale), y + round(self._pan.y() * scale)
+        return QRectF(x / scale, y / scale, w / scale, h / scale)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        started = time.perf_counter_ns()
+        self._take()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.color("stage"))
+        if self._frame is None:
+            self._paint_empty(painter)
+        else:
+            self._paint_picture(painter)
+        if not self.clean:
+            self._paint_over(painter)
+        painter.end()
+        self._report((time.perf_counter_ns() - started) / 1e6)
+
+    def _take(self) -> None:
+        """The newest frame; with no report to make (second window) only look, never take."""
+        taken = self._mailbox.take() if self._painted else None
+        frame = taken or self._mailbox.latest
+        if frame is None or frame is self._frame:
+            return
+        height, width = frame.pixels.shape[:2]
+        # The Frame is kept as long as the image: QImage does not own its pixels.
+        self._frame = frame
+        self._image = QImage(
+            frame.pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32
+        )
+
+    def _paint_picture(self, painter: QPainter) -> None:
+        rect = self.picture_rect()
+        smooth = self.fit and sorted(self._paint_ms)[-2] < SLOW_PAINT_MS
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooth)
+        painter.drawImage(rect, self._image)
+        if self.banner and self.banner.hold:
+            painter.fillRect(rect, theme.color("stage", 0.45))
+        if not self.clean and self.fit:
+            overlay.round_corners(painter, rect, theme.color("stage"))
+
+    def _paint_empty(self, painter: QPainter) -> None:
+        if not self.clean:
+            hot = bool(self.drop_text)
+            overlay.empty_stage(
+                painter, self.picture_rect(), hot, self.empty_title, self.empty_lines
+            )
+
+    def _paint_over(self, painter: QPainter) -> None:
+        area = self.picture_rect().intersected(QRectF(self.rect()).adjusted(8, 8, -8, -8))
+        if self.hud_visible and self._frame is not None:
+            self._paint_hud(painter, area)
+        banner = self.banner
+        if banner is None and self._frame is not None and self._frame.synthetic:
+            banner = Banner("Synthetic weights: a speed test, not a trained model", "warning")
+        if banner is not None and (self._frame is not None or banner.hold):
+            overlay.banner(painter, area, banner.text, banner.tone, banner.busy)
+        if self.drop_text and self._frame is not None:
+            overlay.drop_hint(painter, area, self.drop_text)
+
+    def _paint_hud(self, painter: QPainter, area: QRectF) -> None:
+        hud = self.hud
+        parts = [("LIVE", "text")] if hud.live else []
+        parts.append((f"{hud.fps:.0f} fps", "text" if hud.fps >= 22 or not hud.live else "warning"))
+        if hud.latency_ms is not None:
+            parts.append((f"{hud.latency_ms:.0f} ms", "text"))
+        if hud.note:
+            parts.append((hud.note, "warning"))
+        if not self._smooth_enough():
+            parts.append(("fast scaling", "soft"))
+        overlay.pill(
+            painter, area.topLeft() + QPointF(12, 12), parts, "danger" if hud.live else ""
+        )
+
+    def _smooth_enough(self) -> bool:
+        return sorted(self._paint_ms)[-2] < SLOW_PAINT_MS
+
+    def _report(self, paint_ms: float) -> None:
+        if self._frame is None or self._painted is None:
+            return
+        self._paint_ms[self._painted_count % len(self._paint_ms)] = paint_ms
+        self._painted_count += 1
+        self._painted(self._frame, time.monotonic_ns(), paint_ms)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if self._frame is None and self._mailbox.latest is None:
+            self.open_requested.emit()
+        elif not self.fit:
+            self._drag_from = event.position().toPoint() - self._pan
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag_from is not None:
+            self._pan = event.position().toPoint() - self._drag_from
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._drag_from is not None:
+            self._drag_from = None
+            self.setCursor(Qt.CursorShape.OpenHandCursor)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self._frame is not None:
+            self.fullscreen_requested.emit()
