@@ -1,0 +1,165 @@
+"""The truth of every op in plain torch: same signature, any device, any shape, fp32 arithmetic.
+
+Knows nothing of Triton or of which path was chosen. Outputs are written into the tensors given, as
+the fast paths do, so that a caller's buffers keep their addresses.
+
+Quantised outputs are e4m3. A scale of shape [1] is static (given, values beyond 448 saturate); one
+of shape [rows, 1] is dynamic and is written: the row's largest magnitude / 448.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+FP8 = torch.float8_e4m3fn
+FP8_MAX = 448.0  # largest finite e4m3
+
+
+def write_quantised(value: Tensor, out: Tensor, out_scale: Tensor | None) -> None:
+    """Store fp32 `value` [rows, D] in `out`'s type; fp8 divides by the scale (see the module)."""
+    if out.dtype != FP8:
+        out.copy_(value)
+        return
+    assert out_scale is not None, "an fp8 output needs a scale"
+    if out_scale.ndim == 2:
+        out_scale.copy_(value.abs().amax(-1, keepdim=True).clamp_min(1e-12) / FP8_MAX)
+    out.copy_((value / out_scale).clamp(-FP8_MAX, FP8_MAX))
+
+
+def quantise(x: Tensor, out: Tensor, out_scale: Tensor) -> None:
+    """x [rows, D] -> fp8 `out`."""
+    write_quantised(x.float(), out, out_scale)
+
+
+def residual_norm(
+    x: Tensor,
+    y: Tensor | None,
+    gate: Tensor | None,
+    shift: Tensor,
+    scale: Tensor,
+    out: Tensor,
+    out_scale: Tensor | None = None,
+    eps: float = 1e-6,
+) -> None:
+    """x [rows, D] += y * gate (when y is given), then out = LayerNorm(x) * (1 + scale) + shift.
+
+    `gate`, `shift`, `scale` [D] fp32; a gate of None is 1. x is updated in place in its own type.
+    """
+    if y is not None:
+        residual_gate(x, y, gate)
+    normed = F.layer_norm(x.float(), (x.shape[-1],), eps=eps)
+    write_quantised(normed * (1 + scale) + shift, out, out_scale)
+
+
+def residual_gate(x: Tensor, y: Tensor, gate: Tensor | None) -> None:
+    """x [rows, D] += y * gate, in fp32, in place."""
+    x.copy_(x.float() + (y.float() if gate is None else y.float() * gate))
+
+
+def rms_norm(x: Tensor, weight: Tensor, out: Tensor, eps: float = 1e-6) -> None:
+    """out [rows, D] = x / rms(x) * weight [D]; D spans all heads of this rank."""
+    value = x.float()
+    out.copy_(value * torch.rsqrt(value.square().mean(-1, keepdim=True) + eps) * weight.float())
+
+
+def gelu(h: Tensor, out: Tensor, out_scale: Tensor | None = None) -> None:
+    """out [rows, D] = GELU(h), tanh form, quantised when `out` is fp8."""
+    write_quantised(F.gelu(h.float(), approximate="tanh"), out, out_scale)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate interleaved pairs of x [rows, H, hd] by phases [rows, hd/2]; fp32 result."""
+    pairs = x.float().unflatten(-1, (-1, 2))
+    even, odd = pairs[..., 0], pairs[..., 1]
+    c, s = cos[:, None], sin[:, None]
+    return torch.stack((even * c - odd * s, even * s + odd * c), -1).flatten(-2)
+
+
+def qk_norm_rope_store(
+    qkv: Tensor,
+    q_weight: Tensor,
+    k_weight: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    row: Tensor,
+    q_out: Tensor,
+    k_ring: Tensor,
+    v_ring: Tensor,
+    v_transposed: bool = False,
+    eps: float = 1e-6,
+) -> None:
+    """Norm q and k over all heads, rotate both, write q out and k, v into the ring at `row`.
+
+    qkv [rows, 3*H*hd]; weights [H*hd]; cos, sin [rows, hd/2] fp32; row int32 [1] on the device;
+    q_out [rows, H, hd]; k_ring, v_ring [ring rows, H, hd], or v_ring [H, hd, ring rows] when
+    `v_transposed`. fp8 rings hold the values unscaled: e4m3 is accurate from 2^-6 to 448.
+    """
+    count, (heads, head_dim) = qkv.shape[0], q_out.shape[1:]
+    q, k, v = qkv.view(count, 3, heads * head_dim).unbind(1)
+    rows = row.long() + torch.arange(count, device=qkv.device)
+    for value, weight, target in ((q, q_weight, q_out), (k, k_weight, None)):
+        normed = torch.empty_like(value, dtype=torch.float32)
+        rms_norm(value, weight, normed, eps)
+        turned = rotate(normed.view(count, heads, head_dim), cos, sin)
+        if target is not None:
+            target.copy_(_saturated(turned, target))
+        else:
+            _put_rows(k_ring, rows, turned)
+    values = v.reshape(count, heads, head_dim).float()
+    if v_transposed:
+        _put_rows(v_ring.permute(2, 0, 1), rows, values)
+    else:
+        _put_rows(v_ring, rows, values)
+
+
+def _saturated(value: Tensor, like: Tensor) -> Tensor:
+    return value.clamp(-FP8_MAX, FP8_MAX) if like.dtype == FP8 else value
+
+
+def _put_rows(ring: Tensor, rows: Tensor, value: Tensor) -> None:
+    """ring[rows] = value; fp8 goes through its bytes because index writes lack the type."""
+    stored = _saturated(value, ring).to(ring.dtype)
+    if ring.dtype == FP8:
+        ring.view(torch.uint8)[rows] = stored.view(torch.uint8)
+    else:
+        ring[rows] = stored
+
+
+def rotate_rows(raw: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
+    """out [L, rows, H, hd] = raw rotated by cos, sin [rows, hd/2]: the sink, once a chunk."""
+    for layer in range(raw.shape[0]):
+        out[layer].copy_(_saturated(rotate(raw[layer], cos, sin), out))
+
+
+def ring_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    length: Tensor,
+    out: Tensor,
+    out_scale: Tensor | None = None,
+    v_transposed: bool = False,
+) -> None:
+    """Softmax attention of q [M, H, hd] over the first `length` (int32 [1]) rows of the ring.
+
+    k, v [ring rows, H, hd] (v [H, hd, ring rows] when transposed); out [M, H*hd], quantised with
+    a static scale when fp8.
+    """
+    valid = int(length.item())
+    values = v.permute(2, 0, 1) if v_transposed else v
+    result = F.scaled_dot_product_attention(
+        q.float().transpose(0, 1)[None],
+        k[:valid].float().transpose(0, 1)[None],
+        values[:valid].float().transpose(0, 1)[None],
+    )
+    write_quantised(result[0].transpose(0, 1).flatten(1), out, out_scale)
+
+
+def fp8_linear(
+    a: Tensor, a_scale: Tensor, w: Tensor, w_scale: Tensor, bias: Tensor | None, out: Tensor
+) -> None:
+    """out [M, N] = (a * a_scale) @ (w * w_scale).T + bias, from fp8 a [M, K] and w [N, K]."""
+    product = (a.float() @ w.float().T) * (a_scale * w_scale)
+    out.copy_(product if bias is None else product + bias.float())
