@@ -194,9 +194,7 @@ class FrameView(QWidget):
             parts.append((hud.note, "warning"))
         if not self._smooth_enough():
             parts.append(("fast scaling", "soft"))
-        overlay.pill(
-            painter, area.topLeft() + QPointF(12, 12), parts, "danger" if hud.live else ""
-        )
+        overlay.pill(painter, area.topLeft() + QPointF(12, 12), parts, "danger" if hud.live else "")
 
     def _smooth_enough(self) -> bool:
         return sorted(self._paint_ms)[-2] < SLOW_PAINT_MS

@@ -58,7 +58,9 @@ class HistoryPlot(QWidget):
         if base is None or not base.any():
             painter.setFont(theme.font(12))
             painter.setPen(theme.color("faint"))
-            painter.drawText(plot, int(Qt.AlignmentFlag.AlignCenter), "Timings appear once it talks")
+            painter.drawText(
+                plot, int(Qt.AlignmentFlag.AlignCenter), "Timings appear once it talks"
+            )
 
     def _band(self, plot: QRectF, low: np.ndarray, high: np.ndarray) -> QPolygonF:
         xs = plot.left() + plot.width() * (np.arange(len(low)) + 0.5) / len(low)

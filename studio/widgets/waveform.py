@@ -63,7 +63,9 @@ class Waveform(QWidget):
         inner = box.adjusted(8, 6, -8, -6)
         if self.duration <= 0 or not len(self._low):
             painter.setPen(QPen(theme.color("outline"), 1))
-            painter.drawLine(QLineF(inner.left(), box.center().y(), inner.right(), box.center().y()))
+            painter.drawLine(
+                QLineF(inner.left(), box.center().y(), inner.right(), box.center().y())
+            )
             return
         self._paint_wave(painter, inner)
 
@@ -86,7 +88,9 @@ class Waveform(QWidget):
             painter.setPen(pen)
             painter.drawLines(lines[past])
         x = inner.left() + played * inner.width()
-        painter.fillRect(QRectF(x - 0.75, inner.top() - 3, 1.5, inner.height() + 6), theme.color("text"))
+        painter.fillRect(
+            QRectF(x - 0.75, inner.top() - 3, 1.5, inner.height() + 6), theme.color("text")
+        )
 
     def _seek(self, sample: int) -> None:
         if self.duration > 0:
