@@ -53,12 +53,14 @@ class SetSettings(Message, frozen=True, tag="set_settings", kw_only=True):
 
 class Start(Message, frozen=True, tag="start", kw_only=True):
     session: int
+    at_sample: int = -1  # where the studio's clock is; -1: behind the last audio received
 
 
 class Interrupt(Message, frozen=True, tag="interrupt", kw_only=True):
     """Raise the epoch: everything under way is dropped, the mouth goes to rest."""
 
     session: int
+    at_sample: int = -1  # where the studio's clock is; -1: behind the last audio received
 
 
 class Stop(Message, frozen=True, tag="stop", kw_only=True):
@@ -182,6 +184,8 @@ class Counters(msgspec.Struct, frozen=True):
     blocks_dropped_epoch: int = 0
     blocks_malformed: int = 0
     audio_gap_samples: int = 0
+    audio_late_samples: int = 0  # came after their time was filled or passed
+    audio_filled_samples: int = 0  # silence that the engine put in while the source was starved
     chunks_dropped: int = 0
     worker_restarts: int = 0
 
@@ -210,6 +214,7 @@ class EngineState(Message, frozen=True, tag="engine_state", kw_only=True):
     sessions: int
     worker: Literal["starting", "ready", "busy", "dead", "restarting"]
     uptime_s: float
+    messages_refused: int = 0  # malformed, oversized or for a session that does not exist
 
 
 class ProgressReport(Message, frozen=True, tag="progress", kw_only=True):

@@ -1,0 +1,204 @@
+"""The command line of `avatar-engine`: serve, render, bench, doctor, train.
+
+One JSON object on stdout with --json, everything else on stderr; exit 0 good, 1 fell short, 2 bad
+input with one line. Knows nothing of what the commands do inside: they are imported when used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from engine.config import Config, make_config, read_config_file
+from engine.errors import EngineError
+from engine.log import LOG, set_up
+
+INTERRUPTED = 130  # exit status after Ctrl-C, as shells expect
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}: see {self.prog} --help\n")
+
+
+def run(argv: list[str], environment: Mapping[str, str]) -> int:
+    """The whole command; returns its exit status."""
+    options = build_parser().parse_args(argv)
+    set_up(environment.get("AVATAR_LOG", "info"))
+    default_cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    options.cache_dir = (options.cache_dir or default_cache / "avatar-studio").absolute()
+    if options.command == "serve":
+        options.runtime_dir = options.runtime_dir or environment.get("XDG_RUNTIME_DIR")
+    try:
+        return options.run(options)
+    except EngineError as error:
+        return report(error, options.json)
+    except KeyboardInterrupt:
+        print("avatar-engine: stopped", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+    except Exception as error:  # the top of the process: no traceback reaches a user
+        LOG.debug("unexpected", exc_info=True)
+        cause = EngineError(
+            "internal", f"{type(error).__name__}: {error}",
+            "this is a fault of the engine; AVATAR_LOG=debug shows where",
+        )  # fmt: skip
+        return report(cause, options.json)
+
+
+def report(error: EngineError, as_json: bool) -> int:
+    print(f"avatar-engine: {error}", file=sys.stderr)  # noqa: T201
+    if as_json:
+        emit({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+    return error.exit_status
+
+
+def emit(value: Mapping[str, Any]) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value), flush=True)  # noqa: T201
+
+
+def build_parser() -> Parser:
+    parser = Parser(prog="avatar-engine", description=__doc__.split("\n\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for add in (_add_serve, _add_render, _add_bench, _add_doctor, _add_train):
+        add(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, text: str, run: Callable[[Any], int]) -> Parser:
+    parser: Parser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--cache-dir", type=Path, help="prepared characters are kept here")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_serve(commands: Any) -> None:
+    parser = _command(commands, "serve", "the engine process that a studio talks to", _serve)
+    parser.add_argument("--config", type=Path, help="a TOML file with the same keys")
+    parser.add_argument("--bind", help="ipc (default), or a host for tcp")
+    parser.add_argument("--port", type=int, help="of the control lane; 0: free ones")
+    parser.add_argument("--runtime-dir", type=Path, help="where the sockets' folder is made")
+    parser.add_argument("--curve-key-dir", type=Path, help="keys; needed beyond this machine")
+    parser.add_argument("--parent-pid", type=int, help="exit when this process is gone")
+    parser.add_argument("--no-token", dest="token", action="store_false", default=None)
+    parser.add_argument("--model-module", help="imported in every worker; may add models")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"])
+
+
+def _add_render(commands: Any) -> None:
+    parser = _command(commands, "render", "a picture and a voice become an MP4 file", _render)
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--image", type=Path, help="any common picture format")
+    who.add_argument("--character", type=Path, help="a character saved by the studio")
+    parser.add_argument("--audio", type=Path, required=True, help="any common audio format")
+    parser.add_argument("--out", type=Path, required=True, help="the MP4 file to write")
+    parser.add_argument("--model", default="portrait")
+    parser.add_argument("--seed", type=int, help="of blinks and head motion (default 1)")
+    parser.add_argument("--settings", default="", help="such as mouth=1.2,head=0.5")
+    parser.add_argument("--model-module", default="", help="imported first; may add models")
+
+
+def _add_bench(commands: Any) -> None:
+    parser = _command(commands, "bench", "how fast this machine is", _bench)
+    parser.add_argument("--model", default="portrait")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the model's benchmark")
+
+
+def _add_doctor(commands: Any) -> None:
+    _command(commands, "doctor", "what this machine has and lacks, and the remedies", _doctor)
+
+
+def _add_train(commands: Any) -> None:
+    parser = _command(commands, "train", "train one of the small models", _train)
+    parser.add_argument("what", help="audio")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the training")
+
+
+def serve_config(options: argparse.Namespace) -> Config:
+    """The TOML file's keys, overridden by the command line's."""
+    values: dict[str, Any] = read_config_file(options.config) if options.config else {}
+    for key in (
+        "bind", "port", "runtime_dir", "curve_key_dir", "parent_pid", "token", "model_module",
+        "log_level", "cache_dir",
+    ):  # fmt: skip
+        value = getattr(options, key)
+        if value is not None and not (key in ("cache_dir", "runtime_dir") and key in values):
+            values[key] = value
+    return make_config(values)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from engine.server import Server
+
+    config = serve_config(options)
+    if options.log_level:
+        set_up(config.log_level)
+    server = Server(config)
+
+    def stop(number: int, frame: Any) -> None:
+        server.stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    server.run(lambda line: print(line, flush=True))  # noqa: T201
+    LOG.info("engine stopped")
+    return 0
+
+
+def _render(options: argparse.Namespace) -> int:
+    from engine.render import render_command
+
+    _set_cv2_threads()
+    if options.model_module:
+        importlib.import_module(options.model_module)
+    result = render_command(options)
+    if options.json:
+        emit(result)
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from engine.bench import run_bench
+
+    _set_cv2_threads()
+    return run_bench(options.model, options.rest, options.json, options.cache_dir)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from engine.doctor import examine, print_table
+
+    rows = examine(options.cache_dir)
+    if options.json:
+        keys = ("what", "status", "found", "remedy")
+        emit({"rows": [dict(zip(keys, row, strict=True)) for row in rows]})
+    else:
+        print_table(rows)
+    return 1 if any(status == "missing" for _, status, _, _ in rows) else 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    trainings = {"audio": "engine.speech.train"}
+    if options.what not in trainings:
+        raise EngineError(
+            "bad_input", f"there is no training of {options.what!r}", f"use {', '.join(trainings)}"
+        )
+    main = importlib.import_module(trainings[options.what]).main
+    arguments = [*options.rest, *(["--json"] if options.json else [])]
+    return int(main(arguments) or 0)
+
+
+def _set_cv2_threads() -> None:
+    with contextlib.suppress(ImportError):
+        import cv2
+
+        cv2.setNumThreads(1)

@@ -1,0 +1,91 @@
+"""The slow requests of a worker (load, inspect, doctor) on a thread of their own, one at a time.
+
+Knows nothing of sockets: answers leave through `send`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine import worker_messages as wm
+from engine.chunk_loop import Models
+from engine.errors import EngineError
+from engine.model_factory import DEFAULT_INSPECTOR, ModelFactory, resolve
+from engine.protocol.messages import CharacterLoaded, DoctorReport
+
+Job = wm.LoadJob | wm.InspectJob | wm.DoctorJob
+
+
+class JobThread:
+    """`put` a job; progress, result or failure leave through `send`, in that order."""
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        send: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._cache_dir = cache_dir
+        self._send, self._failed = send, failed
+        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self.factory: ModelFactory | None = None
+        self.loaded: dict[int, Models] = {}  # job -> models that wait for UseCharacter
+        threading.Thread(target=self._body, name="jobs", daemon=True).start()
+
+    def put(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def cancel(self, job: int) -> None:
+        self._cancelled.add(job)
+
+    def _body(self) -> None:
+        try:
+            while True:
+                self._run(self._jobs.get())
+        except Exception as error:  # the top of the job thread
+            self._failed(error)
+
+    def _run(self, job: Job) -> None:
+        try:
+            self._send(wm.JobDone(job.job, self._result(job)))
+        except EngineError as error:
+            self._send(wm.JobFailed(job.job, error.code, error.message, error.hint))
+        finally:
+            self._cancelled.discard(job.job)
+
+    def _result(self, job: Job) -> Any:
+        if job.job in self._cancelled:
+            raise EngineError("cancelled", "the request was cancelled before it began")
+        if isinstance(job, wm.LoadJob):
+            return self._load(job)
+        if isinstance(job, wm.InspectJob):
+            return resolve(DEFAULT_INSPECTOR)(job.picture)
+        return DoctorReport(rows=resolve("engine.doctor:examine")(self._cache_dir))
+
+    def _load(self, job: wm.LoadJob) -> CharacterLoaded:
+        if self.factory is None:
+            raise EngineError("not_ready", "no model is open", "open a session first")
+        begun = time.monotonic()
+        character, models = self.factory.load(
+            job.picture,
+            job.spec,
+            self._cache_dir,
+            lambda done, what: self._send(wm.JobProgress(job.job, float(done), what)),
+            lambda: job.job in self._cancelled,
+        )
+        self.loaded = {job.job: models}
+        return CharacterLoaded(
+            session=job.session,
+            name=job.spec.name,
+            face=character.face,
+            warnings=list(character.warnings),
+            automatic=character.automatic,
+            ingest_ms=round((time.monotonic() - begun) * 1000, 1),
+            cached=bool(character.cached),
+        )

@@ -1,0 +1,166 @@
+"""What server and worker say to each other on their private link, as msgspec Structs.
+
+Internal to one build of the engine: no versions. Knows nothing of sockets or models.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.protocol.character import CharacterSpec
+from engine.protocol.messages import CharacterLoaded, DoctorReport, PictureInspected
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type"):
+    pass
+
+
+# --- server -> worker ---------------------------------------------------------------------------
+class OpenModel(Message, tag="open_model"):
+    """Import the model's classes; `options` go to the generator (frames_per_chunk, ...)."""
+
+    model: str
+    options: dict[str, float]
+
+
+class LoadJob(Message, tag="load_job"):
+    """Detect, crop, prepare a generator and a decoder; they wait for UseCharacter."""
+
+    job: int
+    session: int
+    spec: CharacterSpec
+    picture: bytes
+
+
+class UseCharacter(Message, tag="use_character"):
+    """Swap in what LoadJob `job` prepared; the next chunk begins a run."""
+
+    job: int
+
+
+class InspectJob(Message, tag="inspect_job"):
+    job: int
+    picture: bytes
+
+
+class DoctorJob(Message, tag="doctor_job"):
+    job: int
+
+
+class CancelJob(Message, tag="cancel_job"):
+    job: int
+
+
+class ApplySettings(Message, tag="apply_settings"):
+    settings: dict[str, float]
+
+
+class DropRun(Message, tag="drop_run"):
+    """Chunks of an older run are not worth finishing; `reset` also forgets the pose."""
+
+    run: int
+    reset: bool
+
+
+class ChunkJob(Message, tag="chunk_job"):
+    """One `Chunk`; `run` counts restarts of the stream, `index` 0 begins a run."""
+
+    run: int
+    epoch: int
+    index: int
+    first_frame: int
+    frame_count: int
+    pcm: bytes  # float32
+
+
+class FreeSlots(Message, tag="free_slots"):
+    slots: list[int]
+
+
+class Shutdown(Message, tag="shutdown"):
+    pass
+
+
+# --- worker -> server ---------------------------------------------------------------------------
+class WorkerReady(Message, tag="worker_ready"):
+    pid: int
+
+
+class ModelOpened(Message, tag="model_opened"):
+    frames_per_chunk: int
+    lookahead_samples: int
+    synthetic: bool
+    kernel_path: str
+
+
+class JobProgress(Message, tag="job_progress"):
+    job: int
+    fraction: float
+    what: str
+
+
+class JobDone(Message, tag="job_done"):
+    job: int
+    reply: CharacterLoaded | PictureInspected | DoctorReport
+
+
+class JobFailed(Message, tag="job_failed"):
+    """Also the answer to an OpenModel that failed, with job 0."""
+
+    job: int
+    code: str
+    message: str
+    hint: str
+
+
+class FrameDone(Message, tag="frame_done"):
+    """Frame `frame_index` lies in slot `slot` of the frame bus, until FreeSlots names it."""
+
+    run: int
+    chunk_index: int
+    frame_index: int
+    slot: int
+
+
+class ChunkDone(Message, tag="chunk_done"):
+    """All frames of a chunk were announced."""
+
+    run: int
+    epoch: int
+    chunk_index: int
+    first_frame: int
+    frame_count: int
+    stage_ms: dict[str, float]
+
+
+class Heartbeat(Message, tag="heartbeat"):
+    """Twice a second. `busy_s`: for how long each thread has been in its present step."""
+
+    busy_s: dict[str, float]
+
+
+class WorkerFailed(Message, tag="worker_failed"):
+    """Last words: why this worker is about to exit."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class WorkerLog(Message, tag="worker_log"):
+    level: str
+    text: str
+
+
+ToWorker = (
+    OpenModel | LoadJob | UseCharacter | InspectJob | DoctorJob | CancelJob | ApplySettings | DropRun | ChunkJob
+    | FreeSlots | Shutdown
+)  # fmt: skip
+FromWorker = (
+    WorkerReady | ModelOpened | JobProgress | JobDone | JobFailed | FrameDone | ChunkDone
+    | Heartbeat | WorkerFailed | WorkerLog
+)  # fmt: skip
+
+encode = msgspec.msgpack.Encoder().encode
+decode_to_worker = msgspec.msgpack.Decoder(ToWorker).decode
+decode_from_worker = msgspec.msgpack.Decoder(FromWorker).decode
