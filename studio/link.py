@@ -39,7 +39,9 @@ class EngineLink(QObject):
     telemetry = Signal(object)  # messages.Telemetry
     _woken = Signal()
 
-    def __init__(self, pace: FrameSink, app_version: str = "", parent: QObject | None = None) -> None:
+    def __init__(
+        self, pace: FrameSink, app_version: str = "", parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._pace = pace
         self._app_version = app_version

@@ -35,14 +35,13 @@ class Following:
 
     kind: str = "arrival"
     position: Callable[[int], int | None] = lambda now_ns: None
+    captured: Callable[[int], int | None] | None = None  # with a microphone, heard or not
 
 
 class Pace:
     """One per studio; `mailbox` and `timings` are shared with the viewer."""
 
-    def __init__(
-        self, mailbox: Mailbox, timings: Timings, wake_viewer: Callable[[], None]
-    ) -> None:
+    def __init__(self, mailbox: Mailbox, timings: Timings, wake_viewer: Callable[[], None]) -> None:
         self._mailbox = mailbox
         self._timings = timings
         self._wake_viewer = wake_viewer
@@ -56,6 +55,8 @@ class Pace:
         self._session = 0
         self.tap: Callable[[Frame], None] | None = None
         self.last_arrival_ns = 0
+        self.head = -1  # pts of the newest frame of the present epoch
+        self._headed = -1
         self.picture_delay: int | None = None  # samples behind the microphone, once known
 
     # --- set from the GUI thread (each a single assignment: the link thread sees old or new) --
@@ -77,14 +78,20 @@ class Pace:
             self._epoch = frame.epoch  # the engine is ahead of its reply on the control lane
         if self.tap is not None:
             self.tap(frame)
-        following = self._following
-        if following.kind == "captured":
-            captured = following.position(now_ns)
-            if captured is not None and not frame.idle:
-                self._arrival.observe(frame.pts, captured)
+        self._observe(frame, now_ns)
+        self.head = max(self.head, frame.pts) if frame.epoch == self._headed else frame.pts
+        self._headed = frame.epoch
         self._shelf, fallen = shelve(self._shelf, frame)
         if fallen is not None:
             self._timings.dropped("shelf_full")
+
+    def _observe(self, frame: Frame, now_ns: int) -> None:
+        """Learn how far pictures run behind the microphone, whether its sound is heard or not."""
+        captured = self._following.captured
+        here = captured(now_ns) if captured is not None else None
+        if here is not None and not frame.idle:
+            self._arrival.observe(frame.pts, here)
+            self.picture_delay = self._arrival.delay(here)
 
     def tick(self, now_ns: int) -> float:
         """Show what is due; seconds until the next call is needed."""
@@ -114,7 +121,6 @@ class Pace:
         if following.kind == "heard":
             return here + SCREEN_LEAD_SAMPLES
         delay = self._arrival.delay(here)
-        self.picture_delay = delay
         return None if delay is None else here - delay
 
     def _show_as_they_come(self, now_ns: int) -> float:

@@ -1,0 +1,132 @@
+"""Speaker: plays what is written and says which sample is being heard. Its position is the clock.
+
+The device callback only copies out of a ring and stamps. Silence is played when nothing is there,
+and the position stands still meanwhile. Knows nothing of sessions, files or pictures.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.clock import SAMPLE_RATE
+from engine.errors import EngineError
+from studio.audio_devices import Device, chosen, load_portaudio
+from studio.audio_io import FIRST_CALLBACK_NS, MAX_AGE_S, SILENT_AFTER_NS
+from studio.audio_ring import AudioRing
+from studio.heard import Marks
+from studio.sample_clock import SampleClock
+
+RING_S = 2
+
+
+class Sink(Protocol):
+    """A speaker, or the silent clock that stands in for one on a machine that has none."""
+
+    def open(self) -> None: ...
+    def write(self, samples: np.ndarray, first_sample: int, next_sample: int) -> None: ...
+    def queued(self, now_ns: int) -> int: ...
+    def position(self, now_ns: int) -> int | None: ...
+    def flush(self) -> None: ...
+    def is_alive(self, now_ns: int) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Speaker:
+    """`write` and `position` from any one thread; 48 kHz mono to all channels."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.clock = SampleClock()  # of played samples
+        self.underruns = 0
+        self._stream: Any = None
+        self._ring = AudioRing(RING_S * SAMPLE_RATE)
+        self._marks = Marks()
+        self._stamp = (0, 0)
+        self._stamped = 0
+        self._dry = True
+        self._called_ns = self._opened_ns = 0
+        self._flush_to = 0
+
+    def open(self) -> None:
+        """Start playing silence. EngineError("device_lost") if the device cannot be opened."""
+        portaudio = load_portaudio()
+        if portaudio is None:
+            raise EngineError("device_lost", "PortAudio is not installed", "install libportaudio2")
+        self._opened_ns = time.monotonic_ns()
+        try:
+            with chosen(self.device):
+                self._stream = portaudio.OutputStream(
+                    device=self.device.port, samplerate=SAMPLE_RATE, channels=1, dtype="float32",
+                    blocksize=SAMPLE_RATE // 100, latency="low", callback=self._callback,
+                )  # fmt: skip
+                self._stream.start()
+        except (portaudio.PortAudioError, ValueError) as error:
+            self.close()
+            raise EngineError(
+                "device_lost", f"speaker {self.device.name or 'default'!r} cannot be opened",
+                "plug it in again or choose another",
+            ) from error  # fmt: skip
+
+    def write(self, samples: np.ndarray, first_sample: int, next_sample: int) -> None:
+        """Queue `samples`, which are the session's samples from `first_sample` to `next_sample`."""
+        self._marks.add(self._ring.written, first_sample)
+        self._ring.write(samples)
+        self._marks.add(self._ring.written, next_sample)
+
+    def queued(self, now_ns: int) -> int:
+        """Samples written and not yet handed to the device."""
+        return self._ring.waiting
+
+    def position(self, now_ns: int) -> int | None:
+        """The session sample leaving the speaker now; None before anything was played."""
+        sample, at_ns = self._stamp
+        if at_ns == 0:
+            return None
+        if at_ns != self._stamped:
+            if self._dry:
+                self.clock.reset()
+                self._dry = False
+            self._stamped = at_ns
+            self.clock.stamp(sample, at_ns)
+        played = self.clock.sample_at(now_ns)
+        return None if played is None else self._marks.sample_at(min(played, self._ring.written))
+
+    def flush(self) -> None:
+        """Drop what was not played; silence from the next callback on."""
+        self._flush_to = self._ring.written
+        self._marks.clear()
+        self._stamp, self._dry = (0, 0), True
+
+    def is_alive(self, now_ns: int) -> bool:
+        if self._stream is None or not self._stream.active:
+            return False
+        if self._called_ns == 0:
+            return now_ns - self._opened_ns < FIRST_CALLBACK_NS
+        return now_ns - self._called_ns < SILENT_AFTER_NS
+
+    def close(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.abort(ignore_errors=True)
+            stream.close(ignore_errors=True)
+
+    def _callback(self, outdata: np.ndarray, frames: int, when: Any, status: Any) -> None:
+        """Device thread: copy, stamp, nothing else."""
+        now = time.monotonic_ns()
+        ring = self._ring
+        if ring.read_position < self._flush_to:
+            ring.read_position = self._flush_to
+        count = min(ring.waiting, frames)
+        if count > 0:
+            ahead_s = min(max(when.outputBufferDacTime - when.currentTime, 0.0), MAX_AGE_S)
+            outdata[:count, 0] = ring.peek(ring.read_position, count)
+            self._stamp = (ring.read_position, now + int(ahead_s * 1e9))
+            ring.read_position += count
+        outdata[count:, 0] = 0.0
+        if 0 < count < frames:
+            self.underruns += 1
+            self._dry = True
+        self._called_ns = now
