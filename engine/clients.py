@@ -30,6 +30,11 @@ class Client:
     def reply_to(self, request: int) -> bytes | None:
         return self._replies.get(request)
 
+    def greet(self) -> None:
+        """A hello begins anew: the client may count its requests from the start again."""
+        self.greeted = True
+        self._replies.clear()
+
     def remember(self, request: int, reply: bytes) -> None:
         self.running.discard(request)
         self._replies[request] = reply

@@ -1,6 +1,6 @@
 """Frames between worker and server: slots of shared memory without a name, and who holds them.
 
-The memory is an unlinked file passed to the worker by descriptor, so nothing is left behind even
+The memory has no name and is passed to the worker by descriptor, so nothing is left behind even
 after kill -9 of both. Knows nothing of messages or models.
 """
 
@@ -11,13 +11,14 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from engine.clock import HEIGHT, WIDTH
 
-SLOTS = 16  # 49 MB: three chunks of four in flight and one being drawn
+# Three chunks of 24 frames, the most that a model may ask for. Memory is taken when a slot is first
+# written, and the slot freed last is used first: one-frame chunks touch 4 slots, 12 MB.
+SLOTS = 72
 SLOT_BYTES = WIDTH * HEIGHT * 4
 
 
@@ -32,10 +33,14 @@ class FrameBus:
 
     @classmethod
     def create(cls, slots: int = SLOTS) -> FrameBus:
-        shm = Path("/dev/shm")
-        with tempfile.TemporaryFile(dir=shm if shm.is_dir() else None) as file:
-            os.ftruncate(file.fileno(), slots * SLOT_BYTES)
-            return cls(os.dup(file.fileno()), slots)
+        # Not a file in /dev/shm: containers often limit that to 64 MB and kill who writes more.
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("avatar-frames")
+        else:
+            with tempfile.TemporaryFile() as file:
+                descriptor = os.dup(file.fileno())
+        os.ftruncate(descriptor, slots * SLOT_BYTES)
+        return cls(descriptor, slots)
 
     def view(self, slot: int) -> np.ndarray:
         return self._frames[slot]
@@ -61,7 +66,7 @@ class SlotPool:
                 if stop():
                     return None
                 self._changed.wait(0.1)
-            taken, self._free = self._free[:count], self._free[count:]
+            taken, self._free = self._free[-count:][::-1], self._free[:-count]
         return taken
 
     def release(self, slots: list[int]) -> None:

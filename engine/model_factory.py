@@ -9,6 +9,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,8 +43,11 @@ def check_model(model: str) -> None:
 class ModelFactory:
     """Makes generators and decoders of one model with one set of options."""
 
-    def __init__(self, model: str, options: dict[str, float]) -> None:
+    def __init__(
+        self, model: str, options: dict[str, float], cache_dir: Path | None = None
+    ) -> None:
         check_model(model)
+        self._cache_dir = cache_dir
         self.model = model
         self._generator_class = resolve(MODELS[model][0])
         self._decoder_class = resolve(MODELS[model][1])
@@ -52,21 +56,22 @@ class ModelFactory:
     def make(self) -> Models:
         """A new, unprepared pair."""
         generator: Generator = self._generator_class(**self._options)
-        decoder: Decoder = self._decoder_class()
+        takes_cache = "cache_dir" in inspect.signature(self._decoder_class).parameters
+        keywords = {"cache_dir": self._cache_dir} if takes_cache else {}
+        decoder: Decoder = self._decoder_class(**keywords)
         return Models(generator, decoder)
 
     def load(
         self,
         picture: bytes,
         spec: CharacterSpec,
-        cache_dir: Any,
         progress: Progress,
         cancelled: Callable[[], bool],
     ) -> tuple[Any, Models]:
         """The Character of a picture and models that took it on. Raises EngineError."""
         loader = resolve(CHARACTER_LOADERS.get(self.model, DEFAULT_LOADER))
         character = loader(
-            picture, spec, cache_dir, lambda done, what: progress(0.8 * done, what), cancelled
+            picture, spec, self._cache_dir, lambda done, what: progress(0.8 * done, what), cancelled
         )
         models = self.make()
         settings = msgspec.structs.asdict(spec.settings)

@@ -23,7 +23,7 @@ from engine.protocol import messages as pm
 if TYPE_CHECKING:
     from engine.server import Server
 
-FEATURES = ["audio_fill", "interrupt_at_sample", "inspect_picture", "doctor"]
+FEATURES = ["frames_bgra", "audio_fill", "interrupt_at_sample", "inspect_picture", "doctor"]
 SESSIONS = 8  # open at once; each is a process of its own
 
 
@@ -36,7 +36,7 @@ def engine_version() -> str:
 
 def hello(server: Server, client: Client, request: int, body: pm.Hello) -> Any:
     major, minor = negotiate(body, server.token)
-    client.greeted = True
+    client.greet()
     return pm.Welcome(
         major=major, minor=minor, engine_version=engine_version(),
         features=[f for f in FEATURES if not body.features or f in body.features],

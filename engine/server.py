@@ -157,11 +157,12 @@ class Server:
         except EngineError as error:
             self.refused += 1
             return self._send(client.identity, pm.encode(pm.ReplyEnvelope(0, _failure(error))))
-        known = client.reply_to(envelope.id)
-        if known is not None:
-            return self._send(client.identity, known)
-        if envelope.id in client.running:
-            return None  # its answer is on the way
+        if not isinstance(envelope.body, pm.Hello):  # which begins anew
+            known = client.reply_to(envelope.id)
+            if known is not None:
+                return self._send(client.identity, known)
+            if envelope.id in client.running:
+                return None  # its answer is on the way
         client.running.add(envelope.id)
         try:
             reply = requests.act(self, client, envelope)

@@ -47,7 +47,8 @@ class Worker:
         self._loop = ChunkLoop(
             FrameBus(options.bus, options.slots), self._deliver, self._thread_failed
         )
-        self._jobs = JobThread(Path(options.cache_dir), self.send, self._thread_failed)
+        self._cache_dir = Path(options.cache_dir)
+        self._jobs = JobThread(self._cache_dir, self.send, self._thread_failed)
         self._do = {
             wm.OpenModel: self._open_model,
             wm.LoadJob: self._jobs.put,
@@ -104,7 +105,7 @@ class Worker:
 
     def _open_model(self, message: wm.OpenModel) -> None:
         try:
-            self._jobs.factory = ModelFactory(message.model, message.options)
+            self._jobs.factory = ModelFactory(message.model, message.options, self._cache_dir)
             models = self._jobs.factory.make()
         except EngineError as error:
             return self.send(wm.JobFailed(0, error.code, error.message, error.hint))

@@ -75,7 +75,6 @@ class JobThread:
         character, models = self.factory.load(
             job.picture,
             job.spec,
-            self._cache_dir,
             lambda done, what: self._send(wm.JobProgress(job.job, float(done), what)),
             lambda: job.job in self._cancelled,
         )
