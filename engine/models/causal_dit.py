@@ -1,0 +1,279 @@
+"""The causal video Transformer: one denoise forward of one chunk against a window cache.
+
+Wan's block: modulated self-attention (qk-norm over all heads, 3-D rotary), cross-attention to cached
+keys of text and audio, GELU feed-forward; the timestep is one a chunk. Reads as single-GPU code: a
+rank's share of the heads and of the hidden width is in the shapes of its weights.
+Knows nothing of denoise schedules, epochs, graphs or how the window is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.fp8 import Activation, Linear, LinearOp, StaticScales
+from engine.marks import NO_MARKS, Marks
+from engine.models.dit_config import DitConfig, Shard
+from engine.models.dit_weights import TIME_CHANNELS, DitWeights
+from engine.ringcache import WindowCache
+from kernels import ops, reference
+from kernels.reference import FP8
+from kernels.sdpa import sdpa
+
+# sites of static activation scales within a block
+QKV, O, CROSS_Q, CROSS_O, FF1, FF2, SITES = 0, 1, 2, 3, 4, 5, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the arithmetic is done; the defaults are the fastest, the rest is the "before"."""
+
+    fp8: bool = True  # linear layers
+    cache: str = "ring"  # "ring", "shift", "rerope"
+    fused_quantise: bool = True  # norm, GELU and attention leave as fp8
+    fused_elementwise: bool = True  # residual and gate within the next norm
+    scale: str = "tensor"  # static, or "row": dynamic, one a token
+    attention: str = "cudnn"  # "ring": ours in place; "ring8": ours with fp8 keys and values
+
+
+class Buffers:
+    """Every intermediate of a forward, allocated once at the largest row count."""
+
+    def __init__(
+        self, config: DitConfig, part: Shard, way: Way, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        rows = max(config.tokens, config.sink_tokens)
+        quantised = FP8 if way.fp8 and way.fused_quantise else dtype
+
+        def full(width: int, kind: torch.dtype = dtype) -> Tensor:
+            return torch.empty(rows, width, dtype=kind, device=device)
+
+        self.x, self.y = full(config.width), full(config.width)
+        self.normed = full(config.width, quantised)
+        self.qkv = full(3 * part.width)
+        self.q, self.cross = full(part.width), full(part.width)
+        self.q8 = full(part.width, FP8) if way.attention == "ring8" else self.q
+        self.attended = full(part.width)
+        self.inner = full(part.width, quantised)
+        self.hidden = full(part.hidden)
+        self.active = full(part.hidden, quantised)
+        self.out_norm = full(config.width)
+        self.row_scale = torch.empty(rows, 1, device=device)
+        self.velocity = full(config.token_channels)
+
+
+class CausalDit:
+    """One rank of the model. `forward` writes `velocity` and stores keys in the cache."""
+
+    def __init__(
+        self, config: DitConfig, part: Shard, weights: DitWeights, cache: WindowCache, way: Way,
+        device: torch.device, dtype: torch.dtype = torch.bfloat16,
+    ) -> None:  # fmt: skip
+        self.config, self.part, self.weights = config, part, weights
+        self.cache, self.way, self.device = cache, way, device
+        self.buffers = Buffers(config, part, way, device, dtype)
+        self.scales = StaticScales(config.layers, SITES, device)
+        self.quantised = way.fp8 and way.fused_quantise
+        # Static scales only after calibration: until then, and with scale "row", one a token.
+        self.static = False
+        self.mark: Marks = NO_MARKS
+        self._linear = LinearOp(device)
+        self._choose_ops(way, device)
+        context = (config.layers, config.context_tokens, part.heads, config.head_dim)
+        self.cross_k = torch.zeros(context, dtype=dtype, device=device)
+        self.cross_v = torch.zeros_like(self.cross_k)
+        self.context_length = torch.full(
+            (1,), config.context_tokens, dtype=torch.int32, device=device
+        )
+        self.modulation = torch.zeros(config.layers, 6, config.width, device=device)
+        self.head_modulation = torch.zeros(2, config.width, device=device)
+
+    def _choose_ops(self, way: Way, device: torch.device) -> None:
+        fused = way.fused_quantise
+        self._norm = ops.choose("residual_norm", device) if fused else reference.residual_norm
+        self._gelu = ops.choose("gelu", device) if fused else reference.gelu
+        self._quantise = ops.choose("quantise", device)
+        self._rms = ops.choose("rms_norm", device) if fused else reference.rms_norm
+        together = way.fused_elementwise
+        self._gate = ops.choose("residual_gate", device) if together else reference.residual_gate
+        self._attend = ops.choose("ring_attention", device)
+
+    # -- conditioning, outside the forward ------------------------------------------------------
+
+    def modulation_of(self, timestep: float) -> tuple[Tensor, Tensor]:
+        """([layers, 6, width], [2, width]) fp32 of a timestep 0..1000; computed once a step kind."""
+        half = TIME_CHANNELS // 2
+        steps = torch.arange(half, device=self.device) / half
+        angle = timestep * torch.exp(-math.log(10_000.0) * steps)
+        sinusoid = torch.cat((angle.cos(), angle.sin()))[None]
+        weights = self.weights
+        embedded = _dense(F.silu(_dense(sinusoid, weights.time_1)), weights.time_2)
+        six = _dense(F.silu(embedded), weights.time_out).view(6, -1)
+        layers = torch.stack([block.modulation + six for block in weights.blocks])
+        return layers, weights.head_modulation + embedded
+
+    def set_step(self, modulation: tuple[Tensor, Tensor]) -> None:
+        """The timestep of the next forward: a copy into the buffers that the forward reads."""
+        self.modulation.copy_(modulation[0])
+        self.head_modulation.copy_(modulation[1])
+
+    def set_text(self, text: Tensor) -> None:
+        """Text embedding [text_tokens, width] -> cached keys and values of every layer."""
+        self._write_context(_dense(text, self.weights.text_in), 0)
+
+    def set_audio(self, features: Tensor) -> None:
+        """Audio [audio_tokens, audio_features] of one chunk, likewise; once a chunk."""
+        self._write_context(_dense(features, self.weights.audio_in), self.config.text_tokens)
+
+    def _write_context(self, context: Tensor, start: int) -> None:
+        config, part, count = self.config, self.part, context.shape[0]
+        dtype = self.cross_k.dtype
+        out = torch.empty(count, config.layers * 2 * part.width, dtype=dtype, device=self.device)
+        self._linear(Activation(context.to(dtype)), self.weights.cross_kv, out)
+        k, v = out.view(count, config.layers, 2, part.width).unbind(2)
+        k = k.float() * torch.rsqrt(k.float().square().mean(-1, keepdim=True) + 1e-6)
+        k = (k * self.weights.cross_k_norm).view(count, config.layers, part.heads, -1)
+        rows = slice(start, start + count)
+        self.cross_k[:, rows].copy_(k.transpose(0, 1))
+        self.cross_v[:, rows].copy_(v.reshape(k.shape).transpose(0, 1))
+
+    # -- the forward ----------------------------------------------------------------------------
+
+    def forward(self, latent: Tensor) -> Tensor:
+        """latent [M, token_channels] noisy -> velocity [M, token_channels], a view of a buffer."""
+        count, buffers, weights = latent.shape[0], self.buffers, self.weights
+        x, y = buffers.x[:count], buffers.y[:count]
+        self.mark("other")
+        self._linear(Activation(latent), weights.patch_in, x)
+        pending: tuple[Tensor | None, Tensor | None] = (None, None)
+        for layer in range(self.config.layers):
+            pending = self._block(layer, x, y, pending)
+        self.mark("elementwise")
+        out = buffers.out_norm[:count]
+        shift, scale = self.head_modulation
+        self._add_norm(x, *pending, shift, scale, out, None)
+        self.mark("other")
+        self._linear(Activation(out), weights.head, buffers.velocity[:count])
+        self.mark("end")
+        return buffers.velocity[:count]
+
+    def _block(
+        self, layer: int, x: Tensor, y: Tensor, pending: tuple[Tensor | None, Tensor | None]
+    ) -> tuple[Tensor, Tensor]:
+        """One block; the residual still to be added (`pending`: y, gate) goes with the next norm."""
+        weights, buffers, count = self.weights.blocks[layer], self.buffers, x.shape[0]
+        shift1, scale1, gate1, shift2, scale2, gate2 = self.modulation[layer]
+        normed = self._normed(x, *pending, shift1, scale1, layer, QKV)
+        qkv = buffers.qkv[:count]
+        self._apply(normed, weights.qkv, qkv)
+        self._apply(self._self_attention(layer, qkv), weights.o, y)
+        affine = weights.cross_norm_shift, weights.cross_norm_scale
+        normed = self._normed(x, y, gate1, *affine, layer, CROSS_Q)
+        query = buffers.cross[:count]
+        self._apply(normed, weights.cross_q, query)
+        self._apply(self._cross_attention(layer, query), weights.cross_o, y)
+        normed = self._normed(x, y, None, shift2, scale2, layer, FF1)
+        hidden = buffers.hidden[:count]
+        self._apply(normed, weights.ff1, hidden)
+        self.mark("elementwise")
+        scale = self._scale(layer, FF2, count)
+        active = buffers.active[:count]
+        self._gelu(hidden, active, scale)
+        self._apply(self._observed(active, scale, layer, FF2), weights.ff2, y)
+        return y, gate2
+
+    def _self_attention(self, layer: int, qkv: Tensor) -> Activation:
+        weights, buffers, count = self.weights.blocks[layer], self.buffers, qkv.shape[0]
+        q = buffers.q8[:count].view(count, self.part.heads, -1)
+        self.mark("cache")
+        self.cache.store(layer, qkv, weights.q_norm, weights.k_norm, q)
+        k, v = self.cache.window(layer)
+        self.mark("attention")
+        if self.way.attention == "cudnn":
+            return self._leaving(sdpa(q, k, v), layer, O)
+        valid = self.cache.valid  # type: ignore[attr-defined]  # only the ring has one
+        k, v = self.cache.k[layer], self.cache.v[layer]  # type: ignore[attr-defined]
+        return self._attend_ours(q, k, v, valid, layer, O, self.way.attention == "ring8")
+
+    def _cross_attention(self, layer: int, query: Tensor) -> Activation:
+        buffers, count = self.buffers, query.shape[0]
+        self.mark("elementwise")
+        self._rms(query, self.weights.blocks[layer].cross_q_norm, buffers.q[:count])
+        q = buffers.q[:count].view(count, self.part.heads, -1)
+        k, v = self.cross_k[layer], self.cross_v[layer]
+        self.mark("attention")
+        if self.way.attention == "cudnn":
+            return self._leaving(sdpa(q, k, v), layer, CROSS_O)
+        return self._attend_ours(q, k, v, self.context_length, layer, CROSS_O, False)
+
+    def _attend_ours(
+        self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor, layer: int, site: int, fp8: bool
+    ) -> Activation:
+        """Our kernel writes the quantised result itself, once the scales are static."""
+        count = q.shape[0]
+        if self.quantised and self.static:
+            out, scale = self.buffers.inner[:count], self._scale(layer, site, count)
+            self._attend(q, k, v, valid, out, scale, fp8)
+            return Activation(out, scale)
+        out = self.buffers.attended[:count]
+        self._attend(q, k, v, valid, out, None, fp8)
+        return self._leaving(out, layer, site)
+
+    def _leaving(self, attended: Tensor, layer: int, site: int) -> Activation:
+        """Attention's result [M, rank width], quantised for the projection that follows."""
+        if not self.quantised:
+            return Activation(attended)
+        self.mark("elementwise")
+        count = attended.shape[0]
+        out, scale = self.buffers.inner[:count], self._scale(layer, site, count)
+        self._quantise(attended, out, scale)
+        return self._observed(out, scale, layer, site)
+
+    def _normed(
+        self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,
+        layer: int, site: int,
+    ) -> Activation:  # fmt: skip
+        self.mark("elementwise")
+        out, out_scale = self.buffers.normed[: x.shape[0]], self._scale(layer, site, x.shape[0])
+        self._add_norm(x, y, gate, shift, scale, out, out_scale)
+        return self._observed(out, out_scale, layer, site)
+
+    def _add_norm(
+        self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,
+        out: Tensor, out_scale: Tensor | None,
+    ) -> None:  # fmt: skip
+        if y is not None and not self.way.fused_elementwise:
+            self._gate(x, y, gate)
+            y = gate = None
+        self._norm(x, y, gate, shift, scale, out, out_scale)
+
+    def _scale(self, layer: int, site: int, count: int) -> Tensor | None:
+        if not self.quantised:
+            return None
+        return self.scales.at(layer, site) if self.static else self.buffers.row_scale[:count]
+
+    def _observed(
+        self, values: Tensor, scale: Tensor | None, layer: int, site: int
+    ) -> Activation:
+        if scale is not None and not self.static and not self.scales.frozen:
+            self.scales.observe(layer, site, scale)
+        return Activation(values, scale)
+
+    def _apply(self, x: Activation, layer: Linear, out: Tensor) -> None:
+        self.mark("gemm")
+        self._linear(x, layer, out)
+
+    def freeze_scales(self) -> None:
+        """End calibration: from now on activations are quantised with what was seen."""
+        self.scales.freeze()
+        self.static = self.quantised and self.way.scale == "tensor"
+
+
+def _dense(x: Tensor, layer: Linear) -> Tensor:
+    """A small full-precision layer (embeddings), fp32 in and out."""
+    bias = None if layer.bias is None else layer.bias.float()
+    return F.linear(x.float(), layer.weight.float(), bias)

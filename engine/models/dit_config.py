@@ -1,0 +1,117 @@
+"""Geometry of the causal video Transformers, one frozen record a preset, and one rank's share of it.
+
+Knows nothing of tensors. "avatar-57b" is an inferred geometry (the published system states only 57B,
+704x1088 and 4 frames a step); "avatar-5b" is the public Wan2.2 TI2V-5B's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from engine.errors import EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class DitConfig:
+    """One model. Counts are of the whole model; `shard` gives one rank's."""
+
+    name: str
+    width: int
+    heads: int
+    layers: int
+    hidden: int  # of the feed-forward
+    grid: tuple[int, int]  # tokens down and across one latent frame
+    head_dim: int = 128
+    latent_channels: int = 48  # of the video decoder
+    patch: int = 2  # latent pixels a token, each way
+    frames: int = 1  # latent frames a chunk
+    pixel_frames: int = 4  # pictures a chunk
+    text_tokens: int = 512
+    audio_tokens: int = 16  # a chunk
+    audio_features: int = 80  # log-mel bands
+    ring_chunks: int = 7  # slots, the open chunk's included
+    sink_frames: int = 1  # latent frames of the reference picture
+    sink_reach: int = 7  # latent frames: the sink never looks further away than this
+    steps: int = 4  # denoise forwards a chunk
+    shift: float = 5.0  # of the flow schedule towards noise
+    clean_pass: bool = False  # a forward on the finished chunk to store clean keys
+    synthetic: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """Of one chunk."""
+        return self.frames * self.grid[0] * self.grid[1]
+
+    @property
+    def sink_tokens(self) -> int:
+        return self.sink_frames * self.grid[0] * self.grid[1]
+
+    @property
+    def token_channels(self) -> int:
+        return self.latent_channels * self.patch * self.patch
+
+    @property
+    def context_tokens(self) -> int:
+        return self.text_tokens + self.audio_tokens
+
+    @property
+    def ring_rows(self) -> int:
+        """Sink and slots, rounded up to 16 so that fp8 values transposed keep 16-byte rows."""
+        rows = self.sink_tokens + self.ring_chunks * self.tokens
+        return -(-rows // 16) * 16
+
+    @property
+    def parameters(self) -> int:
+        """Of the blocks, which are all but a percent of the model."""
+        attention = 8 * self.width * self.heads * self.head_dim
+        return self.layers * (attention + 2 * self.width * self.hidden)
+
+    @property
+    def forwards(self) -> int:
+        return self.steps + int(self.clean_pass)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one tensor-parallel rank holds: some heads, some of the hidden width, padded to fit.
+
+    Padding is zeros, which add nothing to any sum.
+    """
+
+    rank: int
+    ranks: int
+    heads: int
+    hidden: int
+    width: int  # heads * head_dim
+
+
+def shard(config: DitConfig, rank: int = 0, ranks: int = 1) -> Shard:
+    """Raises EngineError for a rank outside 0..ranks-1."""
+    if not 0 <= rank < ranks <= config.heads:
+        raise EngineError(
+            "bad_config",
+            f"rank {rank} of {ranks} does not exist for {config.heads} heads",
+            f"use a rank from 0 to ranks - 1, and at most {config.heads} ranks",
+        )
+    heads = -(-config.heads // ranks)
+    hidden = -(-config.hidden // (16 * ranks)) * 16  # fp8 GEMMs take multiples of 16
+    return Shard(rank, ranks, heads, hidden, heads * config.head_dim)
+
+
+PRESETS: dict[str, DitConfig] = {
+    "avatar-57b": DitConfig("avatar-57b", 7680, 60, 60, 30_720, (34, 22)),
+    "avatar-5b": DitConfig("avatar-5b", 3072, 24, 30, 14_336, (34, 22)),
+    # latent 4 x 6 -> 64 x 96 px: everything the large ones have, in milliseconds on a CPU
+    "tiny": DitConfig(
+        "tiny", 96, 3, 2, 256, (3, 2), head_dim=32, latent_channels=8, text_tokens=5,
+        audio_tokens=4, ring_chunks=3, sink_reach=3,
+    ),
+}  # fmt: skip
+
+
+def preset(name: str, **changes: int | float | bool) -> DitConfig:
+    """A preset by name, with fields changed. Raises EngineError("unknown_model")."""
+    if name not in PRESETS:
+        known = ", ".join(PRESETS)
+        raise EngineError("unknown_model", f"no model is called {name!r}", f"known are {known}")
+    return replace(PRESETS[name], **changes)

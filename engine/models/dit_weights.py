@@ -1,0 +1,159 @@
+"""Weights of one rank of the causal video DiT: plain records of tensors, and synthetic ones.
+
+Synthetic weights make noise, not faces; they have the true shapes, sizes and magnitudes, so speed,
+memory and numerical error measured on them hold. Knows nothing of the forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.fp8 import Linear, quantise_linear
+from engine.models.dit_config import DitConfig, Shard
+
+TIME_CHANNELS = 256  # sinusoid of the timestep
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWeights:
+    """One block. Norm weights are fp32 [D]; `cross_norm_*` is the affine norm before cross."""
+
+    qkv: Linear
+    o: Linear
+    q_norm: Tensor
+    k_norm: Tensor
+    cross_q: Linear
+    cross_o: Linear
+    cross_q_norm: Tensor
+    cross_norm_scale: Tensor  # stored minus one, as modulation is
+    cross_norm_shift: Tensor
+    ff1: Linear
+    ff2: Linear
+    modulation: Tensor  # [6, width] fp32: shift, scale, gate of attention; of feed-forward
+
+
+@dataclass(frozen=True, slots=True)
+class DitWeights:
+    """All of one rank. `cross_kv` serves every layer in one GEMM: [layers * 2 * rank width, width]."""
+
+    blocks: list[BlockWeights]
+    patch_in: Linear
+    text_in: Linear
+    audio_in: Linear
+    time_1: Linear
+    time_2: Linear
+    time_out: Linear  # -> 6 * width
+    cross_kv: Linear
+    cross_k_norm: Tensor  # [layers, rank width]
+    head_modulation: Tensor  # [2, width]
+    head: Linear
+
+
+class _Source:
+    """Seeded tensors by name. The full matrix is drawn, then cut: ranks agree whatever their count."""
+
+    def __init__(self, device: torch.device, dtype: torch.dtype, seed: int) -> None:
+        self.device, self.dtype, self.seed = device, dtype, seed
+        self._count = 0
+
+    def normal(self, *shape: int, std: float, dtype: torch.dtype | None = None) -> Tensor:
+        self._count += 1
+        source = torch.Generator(self.device).manual_seed(self.seed * 1_000_003 + self._count)
+        kind = dtype or self.dtype
+        return torch.randn(shape, generator=source, device=self.device, dtype=kind).mul_(std)
+
+
+def pad_cut(full: Tensor, axis: int, share: int, part: Shard) -> Tensor:
+    """Rank's `share` entries along `axis` of a matrix zero-padded to share * ranks."""
+    missing = share * part.ranks - full.shape[axis]
+    if missing:
+        pad = [0, missing] if axis == 1 else [0, 0, 0, missing]
+        full = F.pad(full, pad)
+    return full.narrow(axis, part.rank * share, share).contiguous()
+
+
+def synthetic_weights(
+    config: DitConfig,
+    part: Shard,
+    device: torch.device,
+    dtype: torch.dtype = torch.bfloat16,
+    fp8: bool = False,
+    seed: int = 57,
+) -> DitWeights:
+    """Random weights whose activations stay of order one through any depth."""
+    source = _Source(device, dtype, seed)
+    wrap: Callable[[Tensor, Tensor | None], Linear] = quantise_linear if fp8 else Linear
+    blocks = [_block(source, config, part, wrap) for _ in range(config.layers)]
+    width = config.width
+    kv = [_cross_kv(source, config, part) for _ in range(config.layers)]
+    plain = _plain(source, width)
+    ones = torch.ones(config.layers, part.width, device=device)
+    return DitWeights(
+        blocks=blocks,
+        patch_in=plain(width, config.token_channels),
+        text_in=plain(width, width),
+        audio_in=plain(width, config.audio_features),
+        time_1=plain(width, TIME_CHANNELS),
+        time_2=plain(width, width),
+        time_out=plain(6 * width, width),
+        cross_kv=wrap(torch.cat(kv), None),
+        cross_k_norm=ones,
+        head_modulation=source.normal(2, width, std=0.1, dtype=torch.float32),
+        head=plain(config.token_channels, width),
+    )
+
+
+def _plain(source: _Source, width: int) -> Callable[[int, int], Linear]:
+    def make(out_width: int, in_width: int) -> Linear:
+        weight = source.normal(out_width, in_width, std=in_width**-0.5)
+        return Linear(weight, source.normal(out_width, std=0.02))
+
+    return make
+
+
+def _cross_kv(source: _Source, config: DitConfig, part: Shard) -> Tensor:
+    inner, std = config.heads * config.head_dim, config.width**-0.5
+    both = [source.normal(inner, config.width, std=std) for _ in range(2)]
+    return torch.cat([pad_cut(w, 0, part.width, part) for w in both])
+
+
+def _block(
+    source: _Source, config: DitConfig, part: Shard, wrap: Callable[[Tensor, Tensor | None], Linear]
+) -> BlockWeights:
+    width, inner = config.width, config.heads * config.head_dim
+    first = part.rank == 0  # the rank that adds the bias of layers whose input is cut
+
+    def rows(out_width: int, share: int, std: float) -> tuple[Tensor, Tensor]:
+        weight = source.normal(out_width, width, std=std)
+        bias = source.normal(1, out_width, std=0.02)
+        return pad_cut(weight, 0, share, part), pad_cut(bias, 1, share, part)[0]
+
+    def columns(in_width: int, share: int, std: float) -> Linear:
+        weight, bias = source.normal(width, in_width, std=std), source.normal(width, std=0.02)
+        return wrap(pad_cut(weight, 1, share, part), bias if first else None)
+
+    q, k, v = (rows(inner, part.width, width**-0.5) for _ in range(3))
+    qkv = wrap(torch.cat([q[0], k[0], v[0]]), torch.cat([q[1], k[1], v[1]]))
+    ones = torch.ones(part.width, device=source.device)
+    modulation = source.normal(6, width, std=0.1, dtype=torch.float32)
+    modulation[2] += 0.5
+    modulation[5] += 0.5
+    return BlockWeights(
+        qkv=qkv,
+        o=columns(inner, part.width, inner**-0.5),
+        q_norm=ones,
+        k_norm=ones,
+        cross_q=wrap(*rows(inner, part.width, width**-0.5)),
+        cross_o=columns(inner, part.width, 0.3 * inner**-0.5),
+        cross_q_norm=ones,
+        cross_norm_scale=source.normal(width, std=0.1, dtype=torch.float32),
+        cross_norm_shift=source.normal(width, std=0.1, dtype=torch.float32),
+        ff1=wrap(*rows(config.hidden, part.hidden, width**-0.5)),
+        ff2=columns(config.hidden, part.hidden, config.hidden**-0.5),
+        modulation=modulation,
+    )
