@@ -66,7 +66,8 @@ class AudioFile:
 
     def _unreadable(self, error: BaseException) -> EngineError:
         reason = getattr(error, "strerror", None) or str(error)
-        return EngineError("bad_audio", f"{self.path.name} cannot be read as audio ({reason})", REMEDY)
+        text = f"{self.path.name} cannot be read as audio ({reason})"
+        return EngineError("bad_audio", text, REMEDY)
 
 
 def _samples(frames: list[Any]) -> Iterator[np.ndarray]:

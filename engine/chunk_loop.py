@@ -6,6 +6,7 @@ the headless render. Knows nothing of sockets, processes or what the model is.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -65,7 +66,7 @@ class ChunkLoop:
         self._thread.start()
 
     def put(self, run: int, chunk: Chunk) -> None:
-        """Queue a chunk; waits while the queue is full (the sender keeps count, so it rarely is)."""
+        """Queue a chunk; waits while the queue is full (the sender keeps count: rarely)."""
         self._run = max(self._run, run)
         self._offer(Work(chunk=(run, chunk)))
 
@@ -101,10 +102,9 @@ class ChunkLoop:
 
     def _offer(self, work: Work | None) -> None:
         while not self._stopping.is_set():
-            try:
-                return self._work.put(work, timeout=0.1)
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Full):
+                self._work.put(work, timeout=0.1)
+                return
 
     def _is_old(self, run: int) -> bool:
         return run < self._run

@@ -5,6 +5,7 @@ Knows nothing of audio, sockets or what the latents mean.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -61,10 +62,9 @@ class DecoderThread:
     def offer(self, item: DecodeItem | None) -> None:
         """Queue an item, None ends the thread. Gives up when the loop is stopping."""
         while not self._stopping.is_set():
-            try:
-                return self._items.put(item, timeout=0.1)
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Full):
+                self._items.put(item, timeout=0.1)
+                return
 
     def busy_s(self, now: float) -> float:
         since = self._step_since

@@ -38,7 +38,9 @@ class Outlet:
 
 
 class LiveSession:
-    def __init__(self, number: int, request: pm.OpenSession, worker: WorkerProcess, out: Outlet):
+    def __init__(
+        self, number: int, request: pm.OpenSession, worker: WorkerProcess, out: Outlet
+    ) -> None:
         self.number = number
         self.model = request.model
         self.worker: WorkerProcess | None = worker
@@ -62,9 +64,10 @@ class LiveSession:
     def load(self, job: int, request: pm.LoadCharacter) -> None:
         if self.worker is None:
             error = EngineError("worker_died", "the session has failed", "open a new session")
-            return self._out.job_ended(job, error)
+            self._out.job_ended(job, error)
+            return
         self._loading = wm.LoadJob(job, self.number, request.spec, request.picture)
-        return self._send(self._loading)
+        self._send(self._loading)
 
     def cancel(self, job: int) -> None:
         self._send(wm.CancelJob(job))
@@ -137,17 +140,19 @@ class LiveSession:
                 worker.liveness.was_ready(now)
             case wm.ModelOpened():
                 self._model_opened(message, now)
-            case wm.JobProgress():
-                self._out.job_progress(message.job, message.fraction, message.what)
-            case wm.JobDone():
-                self._job_done(message, now)
-            case wm.JobFailed():
-                self._job_failed(message)
             case wm.WorkerFailed():
                 worker.last_words = message.message
-            case wm.WorkerLog():
-                level = message.level if message.level in ("debug", "warning", "error") else "info"
-                self._out.telemetry(pm.LogLine(level=level, source="worker", text=message.text))
+            case _:
+                self._job_news(message)
+
+    def _job_news(self, message: wm.JobProgress | wm.JobDone | wm.JobFailed) -> None:
+        match message:
+            case wm.JobProgress(job=job, fraction=fraction, what=what):
+                self._out.job_progress(job, fraction, what)
+            case wm.JobDone():
+                self._job_done(message)
+            case wm.JobFailed():
+                self._job_failed(message)
 
     def _model_opened(self, message: wm.ModelOpened, now: float) -> None:
         self.synthetic, self.kernel_path = message.synthetic, message.kernel_path
@@ -161,7 +166,7 @@ class LiveSession:
         elif self._load is None:
             self.session.worker_back()
 
-    def _job_done(self, message: wm.JobDone, now: float) -> None:
+    def _job_done(self, message: wm.JobDone) -> None:
         if isinstance(message.reply, pm.CharacterLoaded) and self.session is not None:
             self._send(wm.UseCharacter(message.job))
             if message.job == RELOAD:

@@ -5,6 +5,7 @@ Knows nothing of models. Pictures are [1088, 704, 4] uint8 BGRA at 24 fps, sound
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -80,10 +81,8 @@ class Mp4Writer:
         """Stop and leave nothing behind."""
         self._aborted = True
         while self._thread.is_alive():
-            try:
+            with contextlib.suppress(queue.Full):
                 self._queue.put(None, timeout=0.05)
-            except queue.Full:
-                continue
             self._thread.join(0.05)
         self._part.unlink(missing_ok=True)
 
@@ -91,10 +90,9 @@ class Mp4Writer:
         entry = None if done is None else (item, done)
         while True:
             self._raise()
-            try:
-                return self._queue.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Full):
+                self._queue.put(entry, timeout=0.1)
+                return
 
     def _raise(self) -> None:
         if self._error is not None:

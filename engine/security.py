@@ -6,7 +6,6 @@ Knows nothing of messages or sessions.
 from __future__ import annotations
 
 import ipaddress
-import os
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -87,7 +86,7 @@ def load_keys(folder: Path) -> CurveKeys:
         if not list(clients_dir.glob("*.key")):
             zmq.auth.create_certificates(folder, "studio")
             (folder / "studio.key").rename(clients_dir / "studio.key")
-        mode = stat.S_IMODE(os.stat(secret_file).st_mode)
+        mode = stat.S_IMODE(secret_file.stat().st_mode)
         if mode & 0o077:
             raise EngineError(
                 "bad_config", f"{secret_file} may be read by others (mode {mode:o})",

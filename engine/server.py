@@ -238,7 +238,7 @@ class Server:
             return "starting"
         return "busy" if any(w is not None and w.liveness.busy for w in workers) else "ready"
 
-    # --- sessions, workers, jobs --------------------------------------------------------------------
+    # --- sessions, workers, jobs ------------------------------------------------------------------
     def close_session(self, number: int) -> None:
         live = self.sessions.pop(number)
         del self.owners[number]

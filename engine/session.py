@@ -195,7 +195,7 @@ class Session:
     def _new_epoch(self, now: float, at_sample: int) -> None:
         if at_sample > MAX_SAMPLE:
             raise EngineError(
-                "bad_input", f"at_sample {at_sample} is beyond {MAX_SAMPLE}", "send samples at 48 kHz"
+                "bad_input", f"at_sample {at_sample} is beyond {MAX_SAMPLE}", "count at 48 kHz"
             )
         self.epoch += 1
         self._in_flight.clear()

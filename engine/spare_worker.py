@@ -31,6 +31,7 @@ class SpareWorker:
     def ensure(self) -> WorkerProcess:
         if self.worker is None:
             self.worker = self._start()
+            self.worker.send(wm.WarmJob())
         return self.worker
 
     def take(self) -> WorkerProcess:

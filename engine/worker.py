@@ -54,6 +54,7 @@ class Worker:
             wm.LoadJob: self._jobs.put,
             wm.InspectJob: self._jobs.put,
             wm.DoctorJob: self._jobs.put,
+            wm.WarmJob: self._jobs.put,
             wm.CancelJob: lambda m: self._jobs.cancel(m.job),
             wm.UseCharacter: self._use_character,
             wm.ApplySettings: lambda m: self._loop.set_settings(m.settings),
@@ -108,14 +109,12 @@ class Worker:
             self._jobs.factory = ModelFactory(message.model, message.options, self._cache_dir)
             models = self._jobs.factory.make()
         except EngineError as error:
-            return self.send(wm.JobFailed(0, error.code, error.message, error.hint))
+            self.send(wm.JobFailed(0, error.code, error.message, error.hint))
+            return
         except (ImportError, OSError, ValueError) as error:
-            return self.send(
-                wm.JobFailed(
-                    0, "missing_asset", f"model {message.model!r} cannot be loaded: {error}",
-                    "run `avatar-engine doctor`",
-                )
-            )  # fmt: skip
+            text = f"model {message.model!r} cannot be loaded: {error}"
+            self.send(wm.JobFailed(0, "missing_asset", text, "run `avatar-engine doctor`"))
+            return
         generator = models.generator
         self.send(
             wm.ModelOpened(

@@ -5,6 +5,7 @@ Knows nothing of sockets: answers leave through `send`.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -15,10 +16,12 @@ from typing import Any
 from engine import worker_messages as wm
 from engine.chunk_loop import Models
 from engine.errors import EngineError
-from engine.model_factory import DEFAULT_INSPECTOR, ModelFactory, resolve
+from engine.model_factory import DEFAULT_INSPECTOR, DEFAULT_LOADER, ModelFactory, resolve
+from engine.models import MODELS
 from engine.protocol.messages import CharacterLoaded, DoctorReport
 
-Job = wm.LoadJob | wm.InspectJob | wm.DoctorJob
+Job = wm.LoadJob | wm.InspectJob | wm.DoctorJob | wm.WarmJob
+WARM = (DEFAULT_LOADER, DEFAULT_INSPECTOR, MODELS["portrait"][0], MODELS["portrait"][1])
 
 
 class JobThread:
@@ -52,12 +55,15 @@ class JobThread:
             self._failed(error)
 
     def _run(self, job: Job) -> None:
+        if isinstance(job, wm.WarmJob):
+            return _warm()
         try:
             self._send(wm.JobDone(job.job, self._result(job)))
         except EngineError as error:
             self._send(wm.JobFailed(job.job, error.code, error.message, error.hint))
         finally:
             self._cancelled.discard(job.job)
+        return None
 
     def _result(self, job: Job) -> Any:
         if job.job in self._cancelled:
@@ -88,3 +94,10 @@ class JobThread:
             ingest_ms=round((time.monotonic() - begun) * 1000, 1),
             cached=bool(character.cached),
         )
+
+
+def _warm() -> None:
+    """1 s of imports that the first character would otherwise wait for."""
+    for target in WARM:
+        with contextlib.suppress(ImportError, EngineError):  # whoever needs it says what is missing
+            resolve(target)

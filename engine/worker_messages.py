@@ -47,6 +47,12 @@ class DoctorJob(Message, tag="doctor_job"):
     job: int
 
 
+class WarmJob(Message, tag="warm_job"):
+    """Import what loading a character will need; no answer."""
+
+    job: int = 0
+
+
 class CancelJob(Message, tag="cancel_job"):
     job: int
 
@@ -147,18 +153,13 @@ class WorkerFailed(Message, tag="worker_failed"):
     hint: str
 
 
-class WorkerLog(Message, tag="worker_log"):
-    level: str
-    text: str
-
-
 ToWorker = (
-    OpenModel | LoadJob | UseCharacter | InspectJob | DoctorJob | CancelJob | ApplySettings | DropRun | ChunkJob
-    | FreeSlots | Shutdown
+    OpenModel | LoadJob | UseCharacter | InspectJob | DoctorJob | WarmJob | CancelJob
+    | ApplySettings | DropRun | ChunkJob | FreeSlots | Shutdown
 )  # fmt: skip
 FromWorker = (
     WorkerReady | ModelOpened | JobProgress | JobDone | JobFailed | FrameDone | ChunkDone
-    | Heartbeat | WorkerFailed | WorkerLog
+    | Heartbeat | WorkerFailed
 )  # fmt: skip
 
 encode = msgspec.msgpack.Encoder().encode

@@ -26,9 +26,9 @@ CHARACTER_LOADERS["meter"] = f"{__name__}:load_character"
 @dataclass
 class MeterCharacter:
     colour: int
-    face: FaceFound = FaceFound(x=1, y=2, width=3, height=4, score=1, yaw_deg=0)
+    face: FaceFound
+    automatic: Framing
     warnings: list = field(default_factory=list)
-    automatic: Framing = Framing()
     cached: bool = False
 
 
@@ -44,7 +44,8 @@ def load_character(picture, spec, cache_dir, progress, cancelled):
         if cancelled():
             raise EngineError("cancelled", "loading was cancelled")
         time.sleep(0.01)
-    return MeterCharacter(colour=40 + len(word))
+    face = FaceFound(x=1, y=2, width=3, height=4, score=1, yaw_deg=0)
+    return MeterCharacter(40 + len(word), face, Framing())
 
 
 class MeterGenerator:
