@@ -69,15 +69,23 @@ make_venv() {
   exit 1
 }
 
+pip_install() { # quiet when it goes well, its last lines when it does not
+  local log=$venv/avatar-setup.log
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >"$log" 2>&1 && return
+  tail -n 20 "$log" >&2
+  say "pip could not install $*: see $log"
+  exit 1
+}
+
 python_packages() {
   local wanted stamp=$venv/avatar-setup.stamp
   wanted="$(cat pyproject.toml packaging/*.py packaging/setup.sh | cksum) $extra $PWD"
   grep -qxF "$wanted" "$stamp" 2>/dev/null && return
   say "Installing Python packages (a few minutes the first time)"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade pip
+  pip_install --upgrade pip
   # torch first and by itself: the version whose CPU build is small where the index offers one.
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check "torch==2.13.0"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check -e ".${extra:+[$extra]}"
+  pip_install "torch==2.13.0"
+  pip_install -e ".${extra:+[$extra]}"
   "$venv/bin/python" packaging/face_model.py >&2
   printf '%s\n' "$wanted" >>"$stamp"
 }
