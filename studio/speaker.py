@@ -44,9 +44,9 @@ class Speaker:
         self._stream: Any = None
         self._ring = AudioRing(RING_S * SAMPLE_RATE)
         self._marks = Marks()
-        self._stamp = (0, 0)
-        self._stamped = 0
-        self._dry = True
+        self._stamp = (0, 0, 0)  # (run, played position, monotonic ns), replaced whole
+        self._stamped = (0, 0, 0)
+        self._run = 0  # raised by every pause: positions within a run are evenly spaced in time
         self._called_ns = self._opened_ns = 0
         self._flush_to = 0
 
@@ -82,15 +82,14 @@ class Speaker:
 
     def position(self, now_ns: int) -> int | None:
         """The session sample leaving the speaker now; None before anything was played."""
-        sample, at_ns = self._stamp
-        if at_ns == 0:
+        stamp = self._stamp
+        if stamp[2] == 0:
             return None
-        if at_ns != self._stamped:
-            if self._dry:
+        if stamp != self._stamped:
+            if stamp[0] != self._stamped[0]:
                 self.clock.reset()
-                self._dry = False
-            self._stamped = at_ns
-            self.clock.stamp(sample, at_ns)
+            self._stamped = stamp
+            self.clock.stamp(stamp[1], stamp[2])
         played = self.clock.sample_at(now_ns)
         return None if played is None else self._marks.sample_at(min(played, self._ring.written))
 
@@ -98,7 +97,7 @@ class Speaker:
         """Drop what was not played; silence from the next callback on."""
         self._flush_to = self._ring.written
         self._marks.clear()
-        self._stamp, self._dry = (0, 0), True
+        self._stamp = (0, 0, 0)
 
     def is_alive(self, now_ns: int) -> bool:
         if self._stream is None or not self._stream.active:
@@ -123,10 +122,10 @@ class Speaker:
         if count > 0:
             ahead_s = min(max(when.outputBufferDacTime - when.currentTime, 0.0), MAX_AGE_S)
             outdata[:count, 0] = ring.peek(ring.read_position, count)
-            self._stamp = (ring.read_position, now + int(ahead_s * 1e9))
+            self._stamp = (self._run, ring.read_position, now + int(ahead_s * 1e9))
             ring.read_position += count
         outdata[count:, 0] = 0.0
-        if 0 < count < frames:
-            self.underruns += 1
-            self._dry = True
+        if count < frames:
+            self.underruns += count > 0
+            self._run += 1
         self._called_ns = now

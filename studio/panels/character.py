@@ -70,7 +70,7 @@ class CharacterPanel(QWidget):
         self._build(actions)
         self._connect()
 
-    # --- what is shown ----------------------------------------------------------------------------
+    # --- what is shown ---
     def show_spec(self, spec: CharacterSpec, unsaved: bool) -> None:
         if self.name.text() != spec.name:
             self.name.setText(spec.name)
@@ -100,7 +100,7 @@ class CharacterPanel(QWidget):
     def show_note(self, lines: list[str], tone: str = "warning", action: str = "") -> None:
         self.note.say(lines, tone, action)
 
-    # --- building -----------------------------------------------------------------------------------
+    # --- building ---
     def _build(self, actions: dict[str, QAction]) -> None:
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 6, 0)

@@ -93,7 +93,7 @@ class VoicePanel(QWidget):
         else:
             self.note.say([])
 
-    # --- building -----------------------------------------------------------------------------------
+    # --- building ---
     def _build(self, actions: dict[str, QAction]) -> None:
         self.tabs.add("Microphone", self._microphone_page(actions), "Speak with your own voice")
         self.tabs.add("Audio file", self._file_page(actions), "Let it speak a recording")

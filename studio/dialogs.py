@@ -1,0 +1,74 @@
+"""Questions that need an answer now: which file, and whether to lose something. Nothing routine.
+
+Knows nothing of what is done with the answer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from engine.protocol.character_file import SUFFIX
+from studio.character_files import AUDIO, PICTURES
+
+Answer = Literal["save", "discard", "cancel"]
+
+
+def _filter(title: str, suffixes: tuple[str, ...]) -> str:
+    patterns = " ".join(f"*{s} *{s.upper()}" for s in suffixes)
+    return f"{title} ({patterns});;All files (*)"
+
+
+def choose_picture(parent: QWidget, folder: str = "") -> Path | None:
+    return _open(parent, "Open picture", folder, _filter("Pictures", PICTURES))
+
+
+def choose_character(parent: QWidget, folder: str = "") -> Path | None:
+    return _open(parent, "Open character", folder, _filter("Characters", (SUFFIX,)))
+
+
+def choose_audio(parent: QWidget, folder: str = "") -> Path | None:
+    return _open(parent, "Open audio file", folder, _filter("Audio", AUDIO))
+
+
+def choose_save(parent: QWidget, title: str, name: str, suffix: str) -> Path | None:
+    """A path to write to, with `suffix` when the person gave none."""
+    text, _ = QFileDialog.getSaveFileName(parent, title, name, _filter(title, (suffix,)))
+    if not text:
+        return None
+    path = Path(text)
+    return path if path.suffix else path.with_suffix(suffix)
+
+
+def ask_unsaved(parent: QWidget, name: str) -> Answer:
+    """What to do with changes that would be lost."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("Unsaved changes")
+    box.setText(f"Save the changes to “{name[:60]}”?")
+    box.setInformativeText("Otherwise its framing, name and motion go back to what was saved.")
+    save = box.addButton("Save", QMessageBox.ButtonRole.AcceptRole)
+    discard = box.addButton("Discard", QMessageBox.ButtonRole.DestructiveRole)
+    box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(save)
+    box.exec()
+    answers: dict[object, Answer] = {save: "save", discard: "discard"}
+    return answers.get(box.clickedButton(), "cancel")
+
+
+def ask_stop_recording(parent: QWidget) -> bool:
+    """True when the studio may close although a recording runs."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("Recording")
+    box.setText("A recording is running.")
+    box.setInformativeText("Stop it, keep the file and quit?")
+    stop = box.addButton("Stop and quit", QMessageBox.ButtonRole.AcceptRole)
+    box.addButton("Go on recording", QMessageBox.ButtonRole.RejectRole)
+    box.exec()
+    return box.clickedButton() is stop
+
+
+def _open(parent: QWidget, title: str, folder: str, name_filter: str) -> Path | None:
+    text, _ = QFileDialog.getOpenFileName(parent, title, folder, name_filter)
+    return Path(text) if text else None

@@ -1,0 +1,102 @@
+"""What the state means in words and tones: status bar, banner over the picture, live button.
+
+Pure functions from views to text, so that every state has its words and a test can read them all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from studio.state import CharacterView, EngineView, SessionView, VoiceView
+from studio.widgets.frame_view import Banner
+
+ENGINE: dict[str, tuple[str, str]] = {
+    "starting": ("Engine starting", "warning"),
+    "connecting": ("Connecting to the engine", "warning"),
+    "ready": ("Engine ready", "live"),
+    "lost": ("Engine lost", "danger"),
+    "recovering": ("Engine restarting", "danger"),
+    "failed": ("Engine failed", "danger"),
+}
+
+
+def engine_words(engine: EngineView, session: SessionView) -> tuple[str, str]:
+    """(text, tone) for the status bar."""
+    text, tone = ENGINE[engine.link]
+    if engine.link != "ready":
+        return (f"{text}: {engine.detail}" if engine.detail else text), tone
+    where = "" if engine.local else f" at {engine.endpoint}"
+    parts = [f"{text}{where}", session.model]
+    if session.kernel_path:
+        parts.append(session.kernel_path)
+    if engine.restarts:
+        parts.append(f"restarted {engine.restarts}×")
+    return " · ".join(parts), tone
+
+
+def voice_words(voice: VoiceView) -> tuple[str, str]:
+    if voice.device_lost:
+        return f"{voice.device_lost} is gone", "danger"
+    if voice.kind == "file":
+        return Path(voice.file).name[:40] or "Audio file", "live" if voice.playing else "disabled"
+    if voice.muted:
+        return "Microphone muted", "warning"
+    if voice.kind == "microphone":
+        return (voice.microphone or "Default microphone")[:40], "live"
+    return "No voice yet", "disabled"
+
+
+def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
+    """State, age and the engine's memory: what an operator watches during an hour."""
+    names = {"NOT_READY": "Preparing", "READY": "At rest", "RUNNING": "Talking"}
+    text = names.get(session.state, session.state.capitalize())
+    if session.state == "FAILED" and session.message:
+        text = f"Failed: {session.message}"
+    parts = [text]
+    if session.age_s >= 1:
+        minutes, seconds = divmod(int(session.age_s), 60)
+        parts.append(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+    if engine.health is not None:
+        health = engine.health
+        parts.append(f"{health.rss_bytes / 1e6:.0f} MB · {health.cpu_percent:.0f} % CPU")
+    tones = {"RUNNING": "live", "FAILED": "danger", "NOT_READY": "warning"}
+    return " · ".join(parts), tones.get(session.state, "disabled")
+
+
+def banner(
+    engine: EngineView, session: SessionView, character: CharacterView
+) -> Banner | None:
+    """The one line over the picture, the most urgent first; None when all is well."""
+    if engine.link in ("starting", "connecting"):
+        return Banner(engine.detail or "Starting the engine…", "accent", busy=True, hold=True)
+    if engine.link in ("lost", "recovering"):
+        why = f" ({engine.detail})" if engine.detail else ""
+        text = f"Engine restarting{why}: the last picture is held"
+        return Banner(text, "danger", busy=True, hold=True)
+    if engine.link == "failed":
+        text = engine.detail or "The engine does not start. Tools → Check this machine says why"
+        return Banner(text, "danger", hold=True)
+    if session.state == "FAILED":
+        return Banner(_with_hint(session.message, session.hint), "danger", hold=True)
+    if session.stalled:
+        return Banner("No new picture for a second: the engine is behind", "warning", busy=True)
+    if character.busy and not character.loaded:
+        return Banner(character.what or "Preparing the character…", "accent", busy=True)
+    return None
+
+
+def live_word(voice: VoiceView) -> str:
+    return "Play" if voice.kind == "file" else "Go live"
+
+
+def hud_note(session: SessionView) -> str:
+    return "late" if session.late and session.live else ""
+
+
+def recording_words(seconds: float, paused: bool) -> str:
+    text = f"{int(seconds // 60)}:{int(seconds % 60):02}"
+    return f"{text} paused" if paused else text
+
+
+def _with_hint(message: str, hint: str) -> str:
+    return f"{message}: {hint}" if hint else message or "The session failed"
