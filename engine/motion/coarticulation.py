@@ -121,7 +121,7 @@ class Coarticulation:
         for name, made in closing.items():
             for channel, amount in self._targets.closures[name].amounts.items():
                 token[INDEX[channel]] = max(token[INDEX[channel]], made * amount)
-        token[INDEX["seal"]] = self._sealed(gate)
+        token[INDEX["seal"]] = max(self._sealed(gate), shut)
         return token
 
     def _sealed(self, gate: float) -> float:

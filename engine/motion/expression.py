@@ -14,7 +14,7 @@ from engine.motion.prosody import Prosody
 from engine.motion.spring import Spring
 from engine.portrait.coefficients import COUNT, INDEX
 
-RAISE, FROWN = 0.75, 0.30  # spring targets; reached to about half within an accent
+RAISE, FROWN = 0.62, 0.26  # spring targets; reached to about half within an accent
 RAISE_SHARE, FROWN_SHARE = 0.55, 0.15  # of the accents; the rest leave the brows alone
 RAISE_RATE, MOOD_RATE = 10.0, 1.2
 ACCENT_FRAMES = 6

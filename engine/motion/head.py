@@ -16,13 +16,15 @@ from engine.motion.spring import Spring
 # Standard deviations of a posture (yaw, pitch, roll in degrees).
 TALKING, LISTENING = (2.7, 1.1, 1.5), (1.5, 0.6, 0.8)
 LIMIT = (5.5, 3.0, 3.0)
-POSTURE_S = (1.4, 3.6)
-POSTURE_RATE, NOD_RATE, LIFT_RATE = 3.4, 13.0, 5.0
+POSTURE_S = (1.0, 2.8)
+POSTURE_RATE, NOD_RATE, LIFT_RATE, BEAT_RATE = 3.4, 13.0, 5.0, 9.0
 NOD_DEGREES, NOD_FRAMES = 4.2, 4  # target held for 4 frames: the spring reaches about half
+# Between accents the head beats a little with the voice, or it looks screwed on.
+BEAT_DEGREES_PER_DB, BEAT_LIMIT = 0.13, 1.0
 LIFT_DEGREES = -1.3  # the chin rises as a phrase begins ...
 SETTLE_DEGREES = 0.9  # ... and sinks where it ends
 SWAY_HZ = ((0.13, 0.31), (0.17, 0.41), (0.11, 0.27), (0.09, 0.23), (0.21, 0.35))
-SWAY = (0.55, 0.35, 0.35, 0.010, 0.007)  # yaw, pitch, roll (degrees), x, y (S)
+SWAY = (1.0, 0.6, 0.6, 0.014, 0.009)  # yaw, pitch, roll (degrees), x, y (S)
 
 
 class Head:
@@ -32,6 +34,7 @@ class Head:
         self._posture = [Spring(POSTURE_RATE) for _ in range(3)]
         self._aim = np.zeros(3)
         self._nod, self._tilt, self._lift = Spring(NOD_RATE), Spring(NOD_RATE), Spring(LIFT_RATE)
+        self._beat = Spring(BEAT_RATE)
         self._nod_aim = self._tilt_aim = self._lift_aim = 0.0
         self._nod_left = 0
         self._wait = self._draw_wait()
@@ -45,6 +48,8 @@ class Head:
         self._answer(prosody)
         yaw, pitch, roll = (s.step(a) for s, a in zip(self._posture, self._aim, strict=True))
         pitch += self._nod.step(self._nod_aim) + self._lift.step(self._lift_aim)
+        beat = BEAT_DEGREES_PER_DB * prosody.above_db
+        pitch += self._beat.step(min(BEAT_LIMIT, max(-BEAT_LIMIT, beat)))
         tilt = self._tilt.step(self._tilt_aim)
         pose = self._sway()
         # Turning about the neck also carries the face: 0.012 S a degree looked attached, not slid.

@@ -26,6 +26,7 @@ class Prosody:
     phrase_start: bool
     phrase_end: bool
     accent: float  # 0 but at an accent's peak, where it is its strength 0..1
+    above_db: float  # level over the speaker's usual; 0 outside speech
     silent_frames: int  # since the last frame of speech
 
 
@@ -50,6 +51,7 @@ class ProsodyTracker:
             phrase_start=self._speaking and not was,
             phrase_end=was and not self._speaking,
             accent=accent,
+            above_db=self._level - self._usual_level if talks else 0.0,
             silent_frames=self._silent_frames,
         )
 

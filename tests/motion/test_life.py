@@ -11,7 +11,7 @@ from engine.motion.spring import Spring
 from engine.portrait.coefficients import INDEX
 
 ALL = {"mouth": 1.0, "head": 1.0, "blink": 1.0, "gaze": 1.0, "expression": 1.0}
-IDLE = Prosody(False, False, False, 0.0, 100)
+IDLE = Prosody(False, False, False, 0.0, 0.0, 100)
 
 
 def idle(frames: int, seed: int = 1) -> np.ndarray:
@@ -58,8 +58,8 @@ def test_gaze_mostly_meets_the_viewer_and_undoes_the_head() -> None:
 
 
 def test_accents_nod_and_raise_brows() -> None:
-    accent = Prosody(True, False, False, 1.0, 0)
-    quiet = Prosody(True, False, False, 0.0, 0)
+    accent = Prosody(True, False, False, 1.0, 0.0, 0)
+    quiet = Prosody(True, False, False, 0.0, 0.0, 0)
     nods, brows = [], []
     for seed in range(20):
         with_accent, without = Life(seed), Life(seed)
