@@ -6,6 +6,7 @@ Works on tokens alone, so that it needs no picture; what a picture shows of them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -29,6 +30,8 @@ LIPS, ROUNDED = ("P", "B", "M"), ("UW", "OW", "W")
 # Opening of 0.01 is 24 degrees x 0.01 x a jaw of 1.2 S: under 1 px for faces of S <= 190 px.
 SHUT = 0.01
 OPEN = 0.03
+OPENED = 0.15  # what reads as an open vowel
+OPEN_VOWELS = ("AA", "AE", "AY", "AW", "AO", "EH")
 MAX_LAG_FRAMES = 6
 
 
@@ -39,6 +42,8 @@ class Figures:
     closures: int
     closed_share: float | None  # of p b m, shut in a frame that overlaps the phone within 1 frame
     closed_on_time_share: float | None  # shut in a frame whose own time overlaps the phone
+    false_closed_share: float | None  # of open vowels >= 80 ms, shut in their middle
+    open_share: float | None  # of open vowels >= 80 ms, that reach OPENED
     r0: float | None
     lead_frames: float | None  # best lag; + the lips come first
     r_best: float | None
@@ -62,6 +67,7 @@ def measure(tokens: np.ndarray, phones: list[Phone]) -> Figures:
     gap = opening(tokens)
     centres = (np.arange(len(tokens)) + 0.5) / FPS
     near, on_time = _closures(gap, phones)
+    vowels = _open_vowels(gap, phones)
     lead, r_best, r0 = _lead(gap, phones, centres)
     speaking = np.array([_opening_at(phones, t) is not None for t in centres])
     jaw = tokens[speaking, INDEX["jawOpen"]]
@@ -69,6 +75,8 @@ def measure(tokens: np.ndarray, phones: list[Phone]) -> Figures:
         closures=len(near),
         closed_share=_mean(near),
         closed_on_time_share=_mean(on_time),
+        false_closed_share=_mean([gaps[len(gaps) // 2] < SHUT for gaps in vowels]),
+        open_share=_mean([gaps.max() > OPENED for gaps in vowels]),
         r0=r0,
         lead_frames=lead,
         r_best=r_best,
@@ -95,7 +103,7 @@ def pooled(figures: list[Figures]) -> dict[str, float | None]:
     return result
 
 
-def _mean(values: list[bool]) -> float | None:
+def _mean(values: Sequence[bool]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
@@ -107,6 +115,16 @@ def _closures(gap: np.ndarray, phones: list[Phone]) -> tuple[list[bool], list[bo
             near.append(bool((gap[max(0, first - 1) : last + 2] < SHUT).any()))
             on_time.append(bool((gap[first : last + 1] < SHUT).any()))
     return near, on_time
+
+
+def _open_vowels(gap: np.ndarray, phones: list[Phone]) -> list[np.ndarray]:
+    """The gaps of each open vowel, one frame ahead of it as the lips are."""
+    spans = []
+    for phone in phones:
+        if phone.name in OPEN_VOWELS and phone.end_s - phone.start_s >= 0.08:
+            first, last = int(phone.start_s * FPS) - 1, int(phone.end_s * FPS)
+            spans.append(gap[max(0, first) : last + 1])
+    return spans
 
 
 def _opening_at(phones: list[Phone], time_s: float) -> float | None:

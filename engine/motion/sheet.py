@@ -15,37 +15,20 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from engine.audio_file import AudioFile
 from engine.character import Character, load_character
-from engine.clock import FPS, HEIGHT, SAMPLES_PER_FRAME, WIDTH, ms_to_samples
+from engine.clock import FPS, HEIGHT, WIDTH
 from engine.errors import EngineError
-from engine.models.base import Chunk, Latents
-from engine.models.portrait import PortraitDecoder, PortraitGenerator
+from engine.models.base import Latents
+from engine.models.portrait import PortraitDecoder
+from engine.motion.clip import motion_of, sound
 from engine.motion.phone_track import phone_at, read_phones
 from engine.protocol.character import CharacterSpec
 from engine.protocol.character_file import read_character
-from engine.speech.encoded import HEAD_OFFSETS_MS, PHONES
-from engine.speech.encoder import SpeechEncoder
 
 CELL = 150  # px, side of a frame on the sheet
 LABEL = 16  # px under it
 COLUMNS = 12
-SILENCE_AFTER_MS = 500  # shown after the sound, so that one sees the mouth come to rest
 MOUTH_CORNERS = (61, 291)
-
-
-def motion_of(pcm: np.ndarray, settings: dict[str, float]) -> tuple[np.ndarray, list[str]]:
-    """Tokens [n, COUNT] of 48 kHz mono sound, and the phone heard at each frame's centre."""
-    generator = PortraitGenerator(1)
-    generator.prepare(None, settings, lambda fraction, what: None)
-    frames = len(pcm) // SAMPLES_PER_FRAME
-    pcm = np.concatenate([pcm, np.zeros(generator.lookahead_samples, np.float32)])
-    first = SAMPLES_PER_FRAME + generator.lookahead_samples
-    edges = [0, *range(first, len(pcm) + 1, SAMPLES_PER_FRAME)]
-    chunks = [Chunk(0, i, i, 1, pcm[edges[i] : edges[i + 1]]) for i in range(frames)]
-    tokens = np.concatenate([generator.step(chunk).values for chunk in chunks])
-    heard = SpeechEncoder().push(pcm).posteriors[:, HEAD_OFFSETS_MS.index(0)]
-    return tokens, [PHONES[i] for i in heard.argmax(1)]
 
 
 def pictures(character: Character, tokens: np.ndarray) -> Iterator[np.ndarray]:
@@ -106,13 +89,6 @@ def _load(options: argparse.Namespace) -> Character:
     return load_character(options.image.read_bytes(), CharacterSpec())
 
 
-def _sound(path: Path) -> np.ndarray:
-    file = AudioFile(path)
-    pcm = np.concatenate(list(file.pieces()))
-    file.close()
-    return np.concatenate([pcm, np.zeros(ms_to_samples(SILENCE_AFTER_MS), np.float32)])
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.motion.sheet")
     source = parser.add_mutually_exclusive_group(required=True)
@@ -131,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     try:
-        tokens, phones = motion_of(_sound(options.audio), {"seed": options.seed})
+        tokens, phones = motion_of(sound(options.audio), {"seed": options.seed})
         if options.phones:
             exact = read_phones(options.phones)
             phones = [phone_at(exact, (i + 0.5) / FPS) for i in range(len(tokens))]
