@@ -126,7 +126,7 @@ def placed_face(picture: Picture, landmarks: list[tuple[float, float, float]]) -
     fix = "place the points again"
     if points.shape != (478, 3) or not np.isfinite(points).all():
         raise EngineError(
-            "bad_character", f"{len(landmarks)} landmarks are given; 478 finite ones are needed", fix
+            "bad_character", f"{len(landmarks)} landmarks given, 478 finite ones are needed", fix
         )
     face = face_of_points(points)
     inside = (face.high > 0).all() and (face.low < [picture.width, picture.height]).all()

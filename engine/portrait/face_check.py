@@ -91,8 +91,8 @@ def _warnings(picture: Picture, faces: list[Face], face: Face) -> list[str]:
 
 def _touches_border(picture: Picture, face: Face) -> bool:
     margin = BORDER_SHARE * face.height
-    low_inside = (face.low >= margin).all()
-    return not (low_inside and (face.high <= [picture.width - margin, picture.height - margin]).all())
+    far = [picture.width - margin, picture.height - margin]
+    return not bool((face.low >= margin).all() and (face.high <= far).all())
 
 
 def face_found(face: Face) -> FaceFound:

@@ -44,7 +44,9 @@ class Mesh:
     presence: float
 
 
-def crop_of_box(low: np.ndarray, high: np.ndarray, right_eye: np.ndarray, left_eye: np.ndarray) -> Crop:
+def crop_of_box(
+    low: np.ndarray, high: np.ndarray, right_eye: np.ndarray, left_eye: np.ndarray
+) -> Crop:
     """The first crop, from a detector's box and eyes."""
     direction = left_eye - right_eye
     side = float((high - low).max())

@@ -26,15 +26,16 @@ MIN_SIDE = 64
 WORKING_PIXELS = 13_000_000  # larger pictures are halved: the canvas has 0.77 million
 
 # Only these are opened: other plug-ins of Pillow start programs (EPS) or read further files.
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF", "JPEG2000", "PPM", "TGA")
+FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF", "JPEG2000", "PPM", "TGA")
 # What Pillow's decoders raise on damaged files, besides OSError (found by mutating files).
 DAMAGE = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError,
           EOFError, OverflowError, RuntimeError, struct.error, zlib.error)  # fmt: skip
 SAVE_AS = "save it as JPEG, PNG or WebP"
 # First bytes (or first bytes after four of length) of what people drop by mistake.
 KNOWN_OTHERS = (
-    (b"ftypheic", "a HEIC picture"), (b"ftypheix", "a HEIC picture"), (b"ftypmif1", "a HEIC picture"),
-    (b"ftyp", "a video"), (b"\x1a\x45\xdf\xa3", "a video"), (b"%PDF", "a PDF"), (b"<svg", "an SVG"),
+    (b"ftypheic", "a HEIC picture"), (b"ftypheix", "a HEIC picture"),
+    (b"ftypmif1", "a HEIC picture"), (b"ftyp", "a video"), (b"\x1a\x45\xdf\xa3", "a video"),
+    (b"%PDF", "a PDF"), (b"<svg", "an SVG"),
     (b"<?xml", "an SVG"), (b"8BPS", "a Photoshop file"), (b"%!PS", "a PostScript file"),
     (b"RIFF", "a sound or video"), (b"ID3", "a sound"), (b"PK\x03\x04", "a zip file"),
 )  # fmt: skip
@@ -94,15 +95,15 @@ def _open(data: bytes) -> Image.Image:
     try:
         return Image.open(io.BytesIO(data), formats=FORMATS)
     except Image.DecompressionBombError as error:
-        limit = f"{MAX_PIXELS / 1e6:.0f} megapixels are the limit"
-        raise EngineError("bad_picture", f"the picture is huge: {limit}", "save it smaller") from error
+        raise _too_large("more than 170") from error
     except Image.UnidentifiedImageError as error:
         head = data[:64].lstrip().removeprefix(b"\xef\xbb\xbf")
         for mark, what in KNOWN_OTHERS:
             if head.startswith(mark) or head[4:].startswith(mark):
                 message = f"this is {what}, not a picture that can be read"
                 raise EngineError("bad_picture", message, SAVE_AS) from error
-        raise EngineError("bad_picture", "this is not a picture that can be read", SAVE_AS) from error
+        message = "this is not a picture that can be read"
+        raise EngineError("bad_picture", message, SAVE_AS) from error
 
 
 def _decode(image: Image.Image) -> Picture:
@@ -129,14 +130,15 @@ def _divisor(width: int, height: int) -> int:
     return max(1, math.ceil(math.sqrt(width * height / WORKING_PIXELS)))
 
 
+def _too_large(megapixels: str) -> EngineError:
+    limit = f"{MAX_PIXELS / 1e6:.0f} are the limit"
+    message = f"the picture is too large ({megapixels} megapixels; {limit})"
+    return EngineError("bad_picture", message, "save it smaller")
+
+
 def _check_size(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise EngineError(
-            "bad_picture",
-            f"the picture has {width}x{height} px ({width * height / 1e6:.0f} megapixels); "
-            f"{MAX_PIXELS / 1e6:.0f} megapixels are the limit",
-            "save it smaller",
-        )
+        raise _too_large(f"{width}x{height} px, {width * height / 1e6:.0f}")
     if min(width, height) < MIN_SIDE:
         raise EngineError(
             "bad_picture",
