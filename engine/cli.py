@@ -67,7 +67,7 @@ def emit(value: Mapping[str, Any]) -> None:
 
 
 def build_parser() -> Parser:
-    parser = Parser(prog="avatar-engine", description=__doc__.split("\n\n")[0])
+    parser = Parser(prog="avatar-engine", description=(__doc__ or "").split("\n\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     for add in (_add_serve, _add_render, _add_bench, _add_doctor, _add_train):
         add(commands)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import zmq
 import zmq.auth
+from zmq.utils import z85
 
 from engine.errors import EngineError
 
@@ -119,7 +120,7 @@ class ZapDoor:
         parts = self.socket.recv_multipart()
         version, request = parts[0], parts[1]
         key = parts[6] if len(parts) == 7 and parts[5] == b"CURVE" else b""
-        known = len(key) == 32 and zmq.utils.z85.encode(key) in self._clients
+        known = len(key) == 32 and z85.encode(key) in self._clients
         self.refused += not known
         status = [b"200", b"OK", b"studio"] if known else [b"400", b"key is not known", b""]
         self.socket.send_multipart([version, request, *status, b""])

@@ -28,7 +28,7 @@ from engine.model_factory import ModelFactory
 from engine.models.base import Chunk
 from engine.worker_jobs import JobThread
 
-HEARTBEAT_S = 0.5
+HEARTBEAT_MS = 500
 
 
 class Worker:
@@ -77,7 +77,7 @@ class Worker:
         self.send(wm.WorkerReady(os.getpid()))
         next_beat = 0.0
         while self._running or not self._outbox.empty():
-            events = dict(poller.poll(HEARTBEAT_S * 1000 / 2))
+            events = dict(poller.poll(HEARTBEAT_MS // 2))
             if self._link in events:
                 self._receive()
             if self._wake_read in events:
@@ -85,7 +85,7 @@ class Worker:
                     os.read(self._wake_read, 4096)
             now = time.monotonic()
             if now >= next_beat:
-                next_beat = now + HEARTBEAT_S
+                next_beat = now + HEARTBEAT_MS / 1000
                 self.send(wm.Heartbeat(self._loop.busy_s(now)))
                 if os.getppid() != self._parent:
                     break

@@ -16,14 +16,14 @@ class Message(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 # --- server -> worker ---------------------------------------------------------------------------
-class OpenModel(Message, tag="open_model"):
+class OpenModel(Message, frozen=True, tag="open_model"):
     """Import the model's classes; `options` go to the generator (frames_per_chunk, ...)."""
 
     model: str
     options: dict[str, float]
 
 
-class LoadJob(Message, tag="load_job"):
+class LoadJob(Message, frozen=True, tag="load_job"):
     """Detect, crop, prepare a generator and a decoder; they wait for UseCharacter."""
 
     job: int
@@ -32,43 +32,43 @@ class LoadJob(Message, tag="load_job"):
     picture: bytes
 
 
-class UseCharacter(Message, tag="use_character"):
+class UseCharacter(Message, frozen=True, tag="use_character"):
     """Swap in what LoadJob `job` prepared; the next chunk begins a run."""
 
     job: int
 
 
-class InspectJob(Message, tag="inspect_job"):
+class InspectJob(Message, frozen=True, tag="inspect_job"):
     job: int
     picture: bytes
 
 
-class DoctorJob(Message, tag="doctor_job"):
+class DoctorJob(Message, frozen=True, tag="doctor_job"):
     job: int
 
 
-class WarmJob(Message, tag="warm_job"):
+class WarmJob(Message, frozen=True, tag="warm_job"):
     """Import what loading a character will need; no answer."""
 
     job: int = 0
 
 
-class CancelJob(Message, tag="cancel_job"):
+class CancelJob(Message, frozen=True, tag="cancel_job"):
     job: int
 
 
-class ApplySettings(Message, tag="apply_settings"):
+class ApplySettings(Message, frozen=True, tag="apply_settings"):
     settings: dict[str, float]
 
 
-class DropRun(Message, tag="drop_run"):
+class DropRun(Message, frozen=True, tag="drop_run"):
     """Chunks of an older run are not worth finishing; `reset` also forgets the pose."""
 
     run: int
     reset: bool
 
 
-class ChunkJob(Message, tag="chunk_job"):
+class ChunkJob(Message, frozen=True, tag="chunk_job"):
     """One `Chunk`; `run` counts restarts of the stream, `index` 0 begins a run."""
 
     run: int
@@ -79,38 +79,38 @@ class ChunkJob(Message, tag="chunk_job"):
     pcm: bytes  # float32
 
 
-class FreeSlots(Message, tag="free_slots"):
+class FreeSlots(Message, frozen=True, tag="free_slots"):
     slots: list[int]
 
 
-class Shutdown(Message, tag="shutdown"):
+class Shutdown(Message, frozen=True, tag="shutdown"):
     pass
 
 
 # --- worker -> server ---------------------------------------------------------------------------
-class WorkerReady(Message, tag="worker_ready"):
+class WorkerReady(Message, frozen=True, tag="worker_ready"):
     pid: int
 
 
-class ModelOpened(Message, tag="model_opened"):
+class ModelOpened(Message, frozen=True, tag="model_opened"):
     frames_per_chunk: int
     lookahead_samples: int
     synthetic: bool
     kernel_path: str
 
 
-class JobProgress(Message, tag="job_progress"):
+class JobProgress(Message, frozen=True, tag="job_progress"):
     job: int
     fraction: float
     what: str
 
 
-class JobDone(Message, tag="job_done"):
+class JobDone(Message, frozen=True, tag="job_done"):
     job: int
     reply: CharacterLoaded | PictureInspected | DoctorReport
 
 
-class JobFailed(Message, tag="job_failed"):
+class JobFailed(Message, frozen=True, tag="job_failed"):
     """Also the answer to an OpenModel that failed, with job 0."""
 
     job: int
@@ -119,7 +119,7 @@ class JobFailed(Message, tag="job_failed"):
     hint: str
 
 
-class FrameDone(Message, tag="frame_done"):
+class FrameDone(Message, frozen=True, tag="frame_done"):
     """Frame `frame_index` lies in slot `slot` of the frame bus, until FreeSlots names it."""
 
     run: int
@@ -128,7 +128,7 @@ class FrameDone(Message, tag="frame_done"):
     slot: int
 
 
-class ChunkDone(Message, tag="chunk_done"):
+class ChunkDone(Message, frozen=True, tag="chunk_done"):
     """All frames of a chunk were announced."""
 
     run: int
@@ -139,13 +139,13 @@ class ChunkDone(Message, tag="chunk_done"):
     stage_ms: dict[str, float]
 
 
-class Heartbeat(Message, tag="heartbeat"):
+class Heartbeat(Message, frozen=True, tag="heartbeat"):
     """Twice a second. `busy_s`: for how long each thread has been in its present step."""
 
     busy_s: dict[str, float]
 
 
-class WorkerFailed(Message, tag="worker_failed"):
+class WorkerFailed(Message, frozen=True, tag="worker_failed"):
     """Last words: why this worker is about to exit."""
 
     code: str
