@@ -6,6 +6,7 @@ Knows the socket options and endpoints; nothing of messages, threads or sessions
 from __future__ import annotations
 
 import struct
+import uuid
 
 import zmq
 
@@ -22,6 +23,7 @@ class Lanes:
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], server_key: str = "") -> None:
         self._context = context
         self._server_key = server_key
+        self._name = uuid.uuid4().bytes  # the same after a reconnect: the engine knows us by it
         self.control: zmq.Socket[bytes] | None = None
         self.audio: zmq.Socket[bytes] | None = None
         self.frames: zmq.Socket[bytes] | None = None
@@ -71,6 +73,8 @@ class Lanes:
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5_000)
         if kind in (zmq.DEALER, zmq.PUSH):
             socket.setsockopt(zmq.IMMEDIATE, 1)  # queue to a live engine only, never for a dead one
+        if kind == zmq.DEALER:
+            socket.setsockopt(zmq.ROUTING_ID, self._name)
         if self._server_key:
             public, secret = zmq.curve_keypair()
             socket.curve_publickey, socket.curve_secretkey = public, secret

@@ -24,7 +24,6 @@ from studio.wire_loop import FrameSink, LinkEvent, WireLoop, encode_block
 DEADLINE_S = 2.0  # one try of a request that the engine answers at once
 INBOX = 1_000  # telemetry messages while the GUI is blocked: 30 s of them; the oldest go
 JOIN_S = 2.0
-FEATURES = ["frames_bgra"]
 
 OnReply = Callable[[messages.Reply], None]
 OnFailure = Callable[[EngineError], None]
@@ -63,7 +62,7 @@ class EngineLink(QObject):
         theirs.setblocking(False)
         hello = messages.Hello(
             major=protocol.MAJOR, minor=protocol.MINOR, app_version=self._app_version,
-            features=FEATURES, token=token,
+            token=token,
         )  # fmt: skip
         loop = WireLoop(endpoint, hello, self._pace, self._post, theirs.fileno(), server_key)
         self._wake, self._loop = ours, loop

@@ -1,8 +1,8 @@
 """The Pace: puts each Frame into the mailbox at the moment its sound is heard.
 
 Called by the link thread only (`arrived`, `tick`); the rest sets what it follows from outside.
-Every frame of the epoch goes to the tap (the recorder) whether shown or not. What is not shown is
-counted by reason in the timings. Knows nothing of sockets or widgets; decisions are in `playout`.
+Every frame goes to the tap (the recorder) when its time comes, shown or passed over; frames of an
+interrupted epoch never get there. What is not shown is counted by reason in the timings. Knows nothing of sockets or widgets; decisions are in `playout`.
 """
 
 from __future__ import annotations
@@ -67,6 +67,10 @@ class Pace:
         """From now on only frames of `session` from `epoch` on; what waits is dropped."""
         self._session, self._epoch = session, epoch
 
+    def relearn(self) -> None:
+        """Forget how far the picture runs behind the microphone."""
+        self._arrival = ArrivalDelay()
+
     # --- link thread --------------------------------------------------------------------------
     def arrived(self, frame: Frame, now_ns: int) -> None:
         self._timings.arrived(frame, now_ns)
@@ -76,8 +80,6 @@ class Pace:
             return
         if frame.epoch > self._epoch:
             self._epoch = frame.epoch  # the engine is ahead of its reply on the control lane
-        if self.tap is not None:
-            self.tap(frame)
         self._observe(frame, now_ns)
         self.head = max(self.head, frame.pts) if frame.epoch == self._headed else frame.pts
         self._headed = frame.epoch
@@ -103,7 +105,7 @@ class Pace:
             return self._show_as_they_come(now_ns)
         decision = decide(self._shelf, position, self._shown_pts)
         self._shelf = decision.keep
-        self._count(decision.late, "late")
+        self._pass_over(decision.late)
         self._count(decision.early, "early")
         if decision.show is not None:
             if decision.reason == "late":
@@ -128,7 +130,7 @@ class Pace:
         if now_ns < self._free_at_ns:
             return (self._free_at_ns - now_ns) / 1e9
         passed, shelf = self._shelf[:-BACKLOG_FRAMES], self._shelf[-BACKLOG_FRAMES:]
-        self._count(passed, "late")
+        self._pass_over(passed)
         self._shelf = shelf[1:]
         self._show(shelf[0])
         self._free_at_ns = now_ns + UNHURRIED_NS
@@ -147,6 +149,7 @@ class Pace:
 
     def _show(self, frame: Frame) -> None:
         self._shown_pts = frame.pts
+        self._record(frame)
         overwritten = self._mailbox.overwritten
         if self._mailbox.put(frame):
             self._wake_viewer()
@@ -156,3 +159,13 @@ class Pace:
     def _count(self, frames: tuple[Frame, ...], reason: str) -> None:
         if frames:
             self._timings.dropped(reason, len(frames))
+
+    def _pass_over(self, frames: tuple[Frame, ...]) -> None:
+        self._count(frames, "late")
+        for frame in frames:
+            self._record(frame)
+
+    def _record(self, frame: Frame) -> None:
+        tap = self.tap
+        if tap is not None:
+            tap(frame)

@@ -31,6 +31,7 @@ class Setting:
 
 TABLE: tuple[Setting, ...] = (
     Setting("engine", "", "engine to use instead of a local one, tcp://host:port", flag="--engine"),
+    Setting("engine_key", "", "public key of an engine on another machine", flag="--engine-key"),
     Setting("model", "portrait", "model that makes the picture", flag="--model"),
     Setting("microphone", "", "microphone by name; empty is the default", flag="--microphone"),
     Setting("speaker", "", "speaker by name; empty is the default", flag="--speaker"),

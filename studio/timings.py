@@ -34,7 +34,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class TimingsView:
-    """One look at the last 60 s; `latency` is None until a frame with a capture time was painted."""
+    """The last 60 s; `latency` is None until a frame with a capture time was painted."""
 
     fps: float
     latency: Spread | None
@@ -89,6 +89,11 @@ class Timings:
     def dropped(self, reason: str, count: int = 1) -> None:
         with self._lock:
             self._dropped[reason] = self._dropped.get(reason, 0) + count
+
+    def count(self, reason: str) -> int:
+        """Dropped since start for `reason`."""
+        with self._lock:
+            return self._dropped.get(reason, 0)
 
     def late(self, count: int = 1) -> None:
         with self._lock:

@@ -46,15 +46,17 @@ class Live:
 
 
 class Voice:
-    """`start` the thread, choose a source, `go`; `following()` is what the picture follows."""
+    """`start` the thread, choose a source, `go`; `on_follow` hears what the picture follows."""
 
     def __init__(
         self, on_block: Callable[[AudioBlock], None], on_event: OnEvent,
+        on_follow: Callable[[Following], None] = lambda following: None,
         picture_head: Callable[[], int] = lambda: -1,
         picture_delay: Callable[[], int | None] = lambda: None,
     ) -> None:  # fmt: skip
         self._on_block = on_block
         self._on_event = on_event
+        self._on_follow = on_follow
         self._picture_head = picture_head
         self._picture_delay = picture_delay
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -122,11 +124,6 @@ class Voice:
         """Where the next `go` or `new_epoch` begins in the file."""
         self._commands.put(lambda: self._seek(file_sample))
 
-    # --- from any thread ----------------------------------------------------------------------
-    def following(self) -> Following:
-        """What the picture follows now; ask again after each command."""
-        return Following(self._following_kind, self._position, self._captured)
-
     # --- voice thread -------------------------------------------------------------------------
     def _run(self) -> None:
         try:
@@ -142,6 +139,7 @@ class Voice:
     def _turn(self, now_ns: int) -> None:
         while not self._commands.empty():
             self._commands.get()()
+            self._tell_following()
         self._check_sink(now_ns)
         if self._microphone is not None:
             self._run_microphone(self._microphone, now_ns)
@@ -176,6 +174,7 @@ class Voice:
         if play.is_finished:
             self._play, self._file_at = None, 0
             self._live = None
+            self._tell_following()
             self._on_event("finished", None)
 
     def _send_file(self, first: int, samples: np.ndarray, last: bool) -> None:
@@ -272,11 +271,13 @@ class Voice:
             self._file_at = min(max(file_sample, 0), max(len(self._file) - 1, 0))
 
     # --- positions (link thread) ----------------------------------------------------------------
-    @property
-    def _following_kind(self) -> str:
+    def _tell_following(self) -> None:
+        """After every change of source, epoch or monitor."""
         if self._live is None:
-            return "arrival"
-        return "heard" if self._file is not None or self._monitoring else "captured"
+            self._on_follow(Following())
+            return
+        heard = self._file is not None or self._monitoring
+        self._on_follow(Following("heard" if heard else "captured", self._position, self._captured))
 
     def _position(self, now_ns: int) -> int | None:
         play, out, live = self._play, self._out, self._live

@@ -23,7 +23,7 @@ from studio.lanes import Lanes
 from studio.requests import Requests
 
 HELLO_S = 1.0  # a try; a busy laptop takes 0.3 s to start answering
-QUIET_PING_S = 1.0
+PING_S = 1.0  # also while frames flow: the engine forgets who is silent on the control lane
 DEAD_S = protocol.DEAD_AFTER_MS / 1000
 BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 4.0, 5.0)
 REFUSED_RETRY_S = 5.0  # a refusal is final until the engine at that address is another one
@@ -154,7 +154,7 @@ class WireLoop:
             quiet_s = now - self._last_traffic
             if quiet_s > DEAD_S:
                 self._lost(now, f"nothing heard from the engine for {DEAD_S:.0f} s")
-            elif quiet_s > QUIET_PING_S and now - self._last_ping > QUIET_PING_S:
+            elif now - self._last_ping > PING_S:
                 self._last_ping = now
                 self._request(next(self._own_numbers), messages.Ping(), DEAD_S, now)
 
