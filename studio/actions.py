@@ -131,7 +131,7 @@ def make(row: Spec, parent: QWidget) -> QAction:
     action.setToolTip(f"{row.tooltip}  ({keys(row.shortcut)})")
     action.setStatusTip(row.tooltip)
     action.setWhatsThis(f"{row.text.rstrip('…')}: {row.tooltip}. Key: {keys(row.shortcut)}.")
-    action.setProperty("icon", row.icon)
+    action.setProperty("icon_name", row.icon)
     action.setCheckable(row.checkable)
     parent.addAction(action)
     return action

@@ -1,4 +1,4 @@
-"""Characters on disk: the starter library, recent files, saving, and the draft that survives a crash.
+"""Characters on disk: starter library, recent files, saving, and the draft that survives a crash.
 
 Knows nothing of widgets or the engine. Errors are EngineError with one line.
 """

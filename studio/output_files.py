@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import QStandardPaths
+from PySide6.QtCore import QStandardPaths, QUrl
+from PySide6.QtGui import QDesktopServices
 
 from studio.settings import StudioSettings
 
 Location = QStandardPaths.StandardLocation
+FolderOf = Callable[[StudioSettings], Path]
 
 
 def record_folder(settings: StudioSettings) -> Path:
@@ -38,3 +41,9 @@ def _folder(chosen: str, place: Location) -> Path:
         return Path(chosen).expanduser()
     standard = QStandardPaths.writableLocation(place)
     return (Path(standard) if standard else Path.home()) / "Avatar Studio"
+
+
+def show_folder(folder: Path) -> None:
+    """Open a folder in the desktop's file browser; it is made when it is not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

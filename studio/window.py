@@ -18,7 +18,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeySequence,
 )
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QVBoxLayout, QWidget, QWhatsThis
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QVBoxLayout, QWhatsThis, QWidget
 
 from studio import actions, icons
 from studio.mailbox import Mailbox

@@ -36,13 +36,13 @@ def engine_words(engine: EngineView, session: SessionView) -> tuple[str, str]:
 
 def voice_words(voice: VoiceView) -> tuple[str, str]:
     if voice.device_lost:
-        return f"{voice.device_lost} is gone", "danger"
+        return f"{short(voice.device_lost)} is gone", "danger"
     if voice.kind == "file":
-        return Path(voice.file).name[:40] or "Audio file", "live" if voice.playing else "disabled"
+        return short(Path(voice.file).name) or "Audio file", "live" if voice.playing else "disabled"
     if voice.muted:
         return "Microphone muted", "warning"
     if voice.kind == "microphone":
-        return (voice.microphone or "Default microphone")[:40], "live"
+        return short(voice.microphone or "Default microphone"), "live"
     return "No voice yet", "disabled"
 
 
@@ -63,9 +63,7 @@ def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
     return " · ".join(parts), tones.get(session.state, "disabled")
 
 
-def banner(
-    engine: EngineView, session: SessionView, character: CharacterView
-) -> Banner | None:
+def banner(engine: EngineView, session: SessionView, character: CharacterView) -> Banner | None:
     """The one line over the picture, the most urgent first; None when all is well."""
     if engine.link in ("starting", "connecting"):
         return Banner(engine.detail or "Starting the engine…", "accent", busy=True, hold=True)
@@ -83,6 +81,11 @@ def banner(
     if character.busy and not character.loaded:
         return Banner(character.what or "Preparing the character…", "accent", busy=True)
     return None
+
+
+def short(name: str, longest: int = 36) -> str:
+    """A name that fits the status bar."""
+    return name if len(name) <= longest else f"{name[: longest - 1].rstrip()}…"
 
 
 def live_word(voice: VoiceView) -> str:

@@ -168,10 +168,11 @@ class CharacterPanel(QWidget):
         page, column = _page()
         self._hint: QLabel = label("Several faces: click the one that shall talk.", "caption")
         self._hint.setVisible(False)
-        column.addWidget(self.crop, 1)
+        column.addWidget(self.crop, 20)
         column.addWidget(self._hint)
         column.addWidget(self.zoom)
         column.addWidget(push(actions["reset_framing"], text="Frame automatically"))
+        column.addStretch(1)
         return page
 
     def _motion_page(self, actions: dict[str, QAction]) -> QWidget:

@@ -100,8 +100,8 @@ class TimingsPanel(QWidget):
         row.setSpacing(8)
         for value, caption, tip in (
             (self.fps, "frames a second", "Frames painted in the last two seconds"),
-            (self.p50, "to the picture, p50", "Microphone to matching lips on the screen"),
-            (self.p95, "p95", "95 of 100 frames are faster"),
+            (self.p50, "latency, p50", "Microphone to matching lips on the screen"),
+            (self.p95, "latency, p95", "95 of 100 frames are faster"),
         ):
             column = QVBoxLayout()
             column.setSpacing(0)

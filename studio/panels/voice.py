@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from studio import icons
 from studio.state import VoiceView
 from studio.widgets.buttons import label, push, rule, tool
 from studio.widgets.level_meter import LevelMeter
+from studio.widgets.name_box import NameBox
 from studio.widgets.note import Note
 from studio.widgets.slider_row import SliderRow
 from studio.widgets.tabs import Tabs
@@ -75,6 +77,9 @@ class VoicePanel(QWidget):
 
     def show_level(self, rms_db: float, peak_db: float, gate_open: bool) -> None:
         self.meter.set_level(rms_db, peak_db, gate_open)
+
+    def show_live(self, live: bool) -> None:
+        self.play.setIcon(icons.icon("stop" if live else "play"))
 
     def show_position(self, sample: int) -> None:
         self.waveform.set_position(sample)
@@ -142,9 +147,9 @@ class VoicePanel(QWidget):
         column.addLayout(top)
         column.addWidget(self.waveform)
         row = QHBoxLayout()
-        play = tool(actions["go_live"], role="")
-        play.setIconSize(QSize(16, 16))
-        row.addWidget(play)
+        self.play = tool(actions["go_live"], role="")
+        self.play.setIconSize(QSize(16, 16))
+        row.addWidget(self.play)
         row.addWidget(self.times, 1)
         row.addWidget(push(actions["play_sample"], "link", tone=""))
         column.addLayout(row)
@@ -172,16 +177,16 @@ class VoicePanel(QWidget):
         self.sought.emit(sample)
 
 
-def _devices(name: str) -> QComboBox:
-    box = QComboBox()
+def _devices(name: str) -> NameBox:
+    box = NameBox()
     box.setAccessibleName(name)
     box.setToolTip(f"{name} by its name")
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setSizeAdjustPolicy(NameBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(8)
     return box
 
 
-def _fill(box: QComboBox, names: tuple[str, ...], current: str, empty: str) -> None:
+def _fill(box: NameBox, names: tuple[str, ...], current: str, empty: str) -> None:
     """Names in, the current one kept even while its device is gone."""
     wanted = [(DEFAULT_DEVICE, ""), *((n, n) for n in names)] if names else [(empty, "")]
     if current and current not in names:
@@ -192,4 +197,5 @@ def _fill(box: QComboBox, names: tuple[str, ...], current: str, empty: str) -> N
             for text, data in wanted:
                 box.addItem(text, data)
         box.setCurrentIndex(max(box.findData(current), 0))
+    box.setToolTip(box.currentText())
     box.setEnabled(bool(names))

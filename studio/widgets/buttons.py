@@ -26,12 +26,13 @@ def tool(action: QAction, role: str = "bare", icon_px: int = 18) -> QToolButton:
 
 def push(action: QAction, role: str = "", text: str = "", tone: str = "text") -> QPushButton:
     """A text button that triggers the action and follows its enabled and checked state."""
-    button = QPushButton(text or action.text())
+    words = text or action.text()
+    button = QPushButton(f" {words}" if tone else words)  # the space sets the icon off
     button.setProperty("role", role)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     button.setCheckable(action.isCheckable())
     if tone:
-        button.setIcon(icons.icon(str(action.property("icon")), tone))
+        button.setIcon(icons.icon(str(action.property("icon_name")), tone))
         button.setIconSize(QSize(18, 18))
     name(button, action.text().rstrip("…"))
 

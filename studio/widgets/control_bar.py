@@ -30,7 +30,7 @@ class ControlBar(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 6, 8, 8)
         row.setSpacing(8)
-        for action in ("mute", "hud"):
+        for action in ("mute", "monitor"):
             row.addWidget(_round(actions[action]))
         row.addStretch(1)
         row.addWidget(self.live)
@@ -44,7 +44,7 @@ class ControlBar(QWidget):
             row.addWidget(_round(actions[action]))
 
     def show_live(self, live: bool, word: str) -> None:
-        self.live.setText("Stop" if live else word)
+        self.live.setText(" Stop" if live else f" {word}")
         icon = "stop" if live else ("play" if word == "Play" else "live")
         self.live.setIcon(icons.icon(icon, "on_danger" if live else "on_accent"))
 

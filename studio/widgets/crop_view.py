@@ -49,6 +49,7 @@ class CropView(QWidget):
         self._grip: QPointF | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumHeight(180)
+        self.setMaximumHeight(380)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Framing of the picture")
         self.setToolTip("Drag to move, wheel or + and − to zoom, arrow keys to nudge")

@@ -58,6 +58,7 @@ class FrameView(QWidget):
         self._painted = painted
         self._frame: Frame | None = None
         self._image = QImage()
+        self._still = QImage()
         self._pan = QPoint()
         self._drag_from: QPoint | None = None
         self._paint_ms = [0.0] * 24
@@ -83,10 +84,16 @@ class FrameView(QWidget):
     def frame(self) -> Frame | None:
         return self._frame
 
-    def clear(self) -> None:
-        """Back to the empty stage."""
-        self._frame = None
-        self._image = QImage()
+    def wake(self) -> None:
+        """A frame waits. A minimised window only empties the slot, or no more wake-ups come."""
+        if self.isVisible() and not self.window().isMinimized():
+            self.update()
+        else:
+            self._take()
+
+    def set_still(self, image: QImage) -> None:
+        """What to show until the first frame of a character comes: its picture, cropped."""
+        self._still = image
         self.update()
 
     def set_fit(self, fit: bool) -> None:
@@ -165,8 +172,22 @@ class FrameView(QWidget):
         if not self.clean and self.fit:
             overlay.round_corners(painter, rect, theme.color("stage"))
 
-    def _paint_empty(self, painter: QPainter) -> None:
+    def _paint_still(self, painter: QPainter) -> None:
+        rect = self.picture_rect()
+        still = self._still
+        factor = max(rect.width() / still.width(), rect.height() / still.height())
+        width, height = rect.width() / factor, rect.height() / factor
+        left, top = (still.width() - width) / 2, (still.height() - height) * 0.3
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawImage(rect, still, QRectF(left, top, width, height))
+        painter.fillRect(rect, theme.color("stage", 0.45))
         if not self.clean:
+            overlay.round_corners(painter, rect, theme.color("stage"))
+
+    def _paint_empty(self, painter: QPainter) -> None:
+        if not self._still.isNull():
+            self._paint_still(painter)
+        elif not self.clean:
             hot = bool(self.drop_text)
             overlay.empty_stage(
                 painter, self.picture_rect(), hot, self.empty_title, self.empty_lines
@@ -179,9 +200,9 @@ class FrameView(QWidget):
         banner = self.banner
         if banner is None and self._frame is not None and self._frame.synthetic:
             banner = Banner("Synthetic weights: a speed test, not a trained model", "warning")
-        if banner is not None and (self._frame is not None or banner.hold):
+        if banner is not None and (self._frame is not None or not self._still.isNull()):
             overlay.banner(painter, area, banner.text, banner.tone, banner.busy)
-        if self.drop_text and self._frame is not None:
+        if self.drop_text and (self._frame is not None or not self._still.isNull()):
             overlay.drop_hint(painter, area, self.drop_text)
 
     def _paint_hud(self, painter: QPainter, area: QRectF) -> None:
@@ -209,7 +230,7 @@ class FrameView(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if self._frame is None and self._mailbox.latest is None:
+        if self._frame is None and self._still.isNull():
             self.open_requested.emit()
         elif not self.fit:
             self._drag_from = event.position().toPoint() - self._pan

@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QPainter,
     QPainterPath,
     QPen,
+    QResizeEvent,
     QStandardItem,
     QStandardItemModel,
 )
@@ -20,8 +21,9 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 
 from studio import theme
 
-TILE = QSize(84, 124)  # px, thumbnail 84x102 and a name under it
-NAME_HEIGHT = 22
+LEAST_PX = 80  # width of a tile; as many as fit share the row
+SHAPE = 1.22  # height to width of the picture
+NAME_HEIGHT = 24
 ID, PICTURE, CREDIT = (Qt.ItemDataRole.UserRole + i for i in range(3))
 Index = QModelIndex | QPersistentModelIndex
 
@@ -30,10 +32,12 @@ class TileDelegate(QStyledItemDelegate):
     """Paints one tile: rounded picture, ring when current, name below."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return TILE
+        grid = self.parent()
+        assert isinstance(grid, ThumbnailGrid)
+        return grid.tile()
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        rect = QRectF(option.rect).adjusted(2, 2, -2, -NAME_HEIGHT)
+        rect = QRectF(option.rect).adjusted(3, 3, -3, -NAME_HEIGHT)
         state = option.state
         selected = bool(state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -89,7 +93,8 @@ class ThumbnailGrid(QListView):
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setMovement(QListView.Movement.Static)
         self.setUniformItemSizes(True)
-        self.setSpacing(2)
+        self.setSpacing(0)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setMouseTracking(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setStyleSheet("QListView { background: transparent; border: none; padding: 0; }")
@@ -107,6 +112,17 @@ class ThumbnailGrid(QListView):
         item.setToolTip(f"{name}\n{credit}" if credit else name)
         item.setAccessibleText(name)
         self._items.appendRow(item)
+
+    def tile(self) -> QSize:
+        """Size of a tile so that the row is full."""
+        width = self.viewport().width() - 2
+        columns = max(width // LEAST_PX, 1)
+        side = width // columns
+        return QSize(side, round((side - 6) * SHAPE) + NAME_HEIGHT)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.setGridSize(self.tile())
+        super().resizeEvent(event)
 
     def ids(self) -> list[str]:
         return [self._items.item(row).data(ID) for row in range(self._items.rowCount())]

@@ -1,0 +1,72 @@
+"""`avatar-studio`: command line, logging of faults, event loop. The only reader of the environment.
+
+Knows nothing of how the studio is put together; that is `app.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from engine.errors import EngineError
+from studio.settings import StudioSettings, add_flags, overrides_from
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="avatar-studio", description="One picture and one voice become a talking face, live."
+    )
+    add_flags(made)
+    made.add_argument("--settings", type=Path, help="settings file; drafts lie beside it")
+    return made
+
+
+def settings_path() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("avatar-studio")) / "studio.json"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the studio; 0 good, 1 it failed, 2 bad input."""
+    arguments = parser().parse_args(argv)
+    path = arguments.settings or settings_path()
+    try:
+        settings = StudioSettings(path, overrides_from(arguments))
+        return run(settings, path.parent / "draft.avatar")
+    except EngineError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return error.exit_status
+
+
+def run(settings: StudioSettings, draft: Path) -> int:
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from studio import error_dialog, theme
+    from studio.app import StudioApp
+
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Avatar Studio")
+    application.setDesktopFileName("avatar-studio")
+    theme.apply(application)
+    studio = StudioApp(settings, draft=draft)
+    sys.excepthook = error_dialog.hook(
+        studio.window, lambda text: studio.window.log.add("error", "studio", text)
+    )
+    # Python sees Ctrl+C only when its code runs: a slow timer gives it the chance.
+    signal.signal(signal.SIGINT, lambda *_: studio.window.close())
+    signal.signal(signal.SIGTERM, lambda *_: studio.window.close())
+    heartbeat = QTimer()
+    heartbeat.timeout.connect(lambda: None)
+    heartbeat.start(500)
+    studio.start()
+    status = application.exec()
+    studio.shut_down()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
