@@ -22,7 +22,7 @@ QUANTILE = 80
 
 
 class ArrivalDelay:
-    """`observe` each arrival, ask `delay` when needed: capture position minus it is what to show."""
+    """`observe` each arrival; the microphone's position minus `delay` is what to show."""
 
     def __init__(self) -> None:
         self._lags: deque[int] = deque(maxlen=BURSTS)

@@ -64,7 +64,7 @@ def list_devices(kind: Kind) -> list[Device]:
 
 
 def find_device(kind: Kind, name: str) -> Device:
-    """The device of that name ("" is the default). EngineError("device_lost") if it is not there."""
+    """The device of that name ("" is the default). EngineError("device_lost") without it."""
     devices = list_devices(kind)
     what = "microphone" if kind == "input" else "speaker"
     if name:
@@ -74,7 +74,8 @@ def find_device(kind: Kind, name: str) -> Device:
         hint = "plug it in or choose another"
         raise EngineError("device_lost", f"{what} {name!r} is not there", hint)
     if not devices:
-        raise EngineError("device_lost", f"this machine has no {what}", "plug one in, or use a file")
+        hint = "plug one in, or use a file"
+        raise EngineError("device_lost", f"this machine has no {what}", hint)
     if devices[0].pulse:
         return Device("", kind, PULSE_PORT)
     portaudio = load_portaudio()

@@ -17,7 +17,7 @@ PERIOD_S = 1.0
 
 
 class DeviceWatch:
-    """`inputs` and `outputs` are tuples of names, or None until known; `on_change` on its thread."""
+    """`inputs`, `outputs`: tuples of names, None until known; `on_change` comes on its thread."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.inputs: tuple[str, ...] | None = None

@@ -71,8 +71,8 @@ class Lanes:
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, protocol.DEAD_AFTER_MS)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5_000)
-        if kind in (zmq.DEALER, zmq.PUSH):
-            socket.setsockopt(zmq.IMMEDIATE, 1)  # queue to a live engine only, never for a dead one
+        if kind == zmq.PUSH:
+            socket.setsockopt(zmq.IMMEDIATE, 1)  # no stale sound for an engine that comes later
         if kind == zmq.DEALER:
             socket.setsockopt(zmq.ROUTING_ID, self._name)
         if self._server_key:

@@ -16,7 +16,7 @@ RETRY_NS = 1_000_000_000
 
 
 class Opener(Generic[T]):
-    """`poll(now_ns)` starts an attempt when one is due; `take()` gives the device once it is open."""
+    """`poll(now_ns)` starts an attempt when one is due; `take()` gives what has been opened."""
 
     def __init__(self, attempt: Callable[[], T]) -> None:
         self._attempt = attempt

@@ -2,7 +2,8 @@
 
 Called by the link thread only (`arrived`, `tick`); the rest sets what it follows from outside.
 Every frame goes to the tap (the recorder) when its time comes, shown or passed over; frames of an
-interrupted epoch never get there. What is not shown is counted by reason in the timings. Knows nothing of sockets or widgets; decisions are in `playout`.
+interrupted epoch never get there. What is not shown is counted by reason in the timings. Knows
+nothing of sockets or widgets; decisions are in `playout`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.clock import SAMPLE_RATE, SAMPLES_PER_FRAME, ms_to_samples
+from engine.clock import SAMPLE_RATE, ms_to_samples
 from engine.protocol.frame import Frame
 from studio.arrival import ArrivalDelay
 from studio.mailbox import Mailbox

@@ -1,4 +1,4 @@
-"""Which Frame to show now: a pure function of the frames at hand, the sound's position and the past.
+"""Which Frame to show now: a pure function of frames at hand, the sound's position and the past.
 
 The sound is the clock and the picture follows: show, hold or drop, never the sound delayed.
 Knows nothing of threads, sockets or wall time; positions are samples at 48 kHz.

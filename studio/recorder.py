@@ -36,7 +36,7 @@ class RecordingReport:
 
 
 class Recorder:
-    """`start`, `pause`, `stop` from the GUI; `frame` and `block` from the link and voice threads."""
+    """`start`, `pause`, `stop`: GUI thread; `frame`: link thread; `block`: voice thread."""
 
     def __init__(self, on_report: Callable[[RecordingReport], None]) -> None:
         self._on_report = on_report

@@ -7,6 +7,7 @@ GUI thread only; nothing here blocks. Can be driven headless, which is how it is
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -48,7 +49,7 @@ class SessionFlow(QObject):
 
     def __init__(
         self, settings: StudioSettings, state: StudioState | None = None,
-        parent: QObject | None = None,
+        parent: QObject | None = None, engine_command: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.settings = settings
@@ -68,6 +69,7 @@ class SessionFlow(QObject):
         )  # fmt: skip
         self.watching = Watching(self)
         self._process: EngineProcess | None = None
+        self._engine_command = engine_command
         self._wants_live = False
         self._file: FileAudio | None = None
         self._newest_settings: Settings | None = None
@@ -103,7 +105,7 @@ class SessionFlow(QObject):
             lambda ready: self.calls.post("ready", lambda: self._local_engine_ready(ready)),
             lambda why: self.calls.post("restart", lambda: self._local_engine_died(why)),
             lambda error: self.calls.post("gave up", lambda: self._engine_refused(error)),
-            self.watching.engine_said,
+            self.watching.engine_said, self._engine_command,
         )
         self._process.start()
 
@@ -385,7 +387,7 @@ class SessionFlow(QObject):
         self.recorder.block(block)
 
     def _post_voice_event(self, what: str, value: object) -> None:
-        self.calls.post(f"voice {what}", lambda: self.watching.voice_event(what, value))
+        self.calls.post(what, lambda: self.watching.voice_event(what, value))
 
     # --- settings -----------------------------------------------------------------------------------
     def _model_options(self) -> dict[str, float]:

@@ -21,4 +21,5 @@ def save_snapshot(frame: Frame, path: Path) -> None:
         picture.save(path, format="PNG")
     except OSError as error:
         hint = "choose another folder for snapshots"
-        raise EngineError("bad_input", f"{path} cannot be written ({error.strerror})", hint) from error
+        what = f"{path} cannot be written ({error.strerror})"
+        raise EngineError("bad_input", what, hint) from error

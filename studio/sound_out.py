@@ -25,11 +25,13 @@ class SoundOut:
         self._is_gone = is_gone
         self._may_restart = may_restart
         self._opener: Opener[Speaker] = Opener(self._open)
+        self._was_open = False
 
     @property
     def is_lost(self) -> bool:
-        """There is no speaker of that name now (with "": none at all)."""
-        return isinstance(self.sink, SilentSpeaker) and self._opener.failures > 0
+        """A speaker that was asked for or was there is not there (a machine may have none)."""
+        missed = bool(self.name) or self._was_open
+        return isinstance(self.sink, SilentSpeaker) and self._opener.failures > 0 and missed
 
     @property
     def is_opening(self) -> bool:
@@ -48,6 +50,7 @@ class SoundOut:
         if opened is None:
             return False
         self._replace(opened)
+        self._was_open = True
         return True
 
     def close(self) -> None:

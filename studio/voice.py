@@ -1,4 +1,4 @@
-"""Voice: one object for microphone and file. Blocks go out, the sound is heard, positions are known.
+"""Voice: one object for microphone and file. Blocks go out, sound is heard, positions are known.
 
 A thread of its own, 100 turns a second; every public method only leaves a command for it. Knows
 nothing of Qt, sockets or pictures: they are callables.

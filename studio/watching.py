@@ -52,7 +52,8 @@ class Watching(QObject):
         elif isinstance(message, pm.EngineState):
             self._flow.state.update_engine(worker=message.worker, health=message)
         elif isinstance(message, pm.ProgressReport):
-            self._flow.state.update_character(progress=message.fraction, what=message.what)
+            if self._flow.state.character.busy:
+                self._flow.state.update_character(progress=message.fraction, what=message.what)
         else:
             self._flow.log_line.emit(message)
 

@@ -181,6 +181,9 @@ class WireLoop:
         if reply.id == self._hello_number:
             self._greeted(reply.body)
         elif isinstance(reply.body, messages.Failure):
+            if reply.id >= OWN_NUMBERS:  # a Ping that is refused: another engine took this address
+                self._lost(time.monotonic(), "the engine has been restarted")
+                return
             self._report(LinkEvent("failed", reply.id, reply.body.error()))
         else:
             self._report(LinkEvent("reply", reply.id, reply.body))
