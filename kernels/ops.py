@@ -30,6 +30,7 @@ FAST: dict[str, tuple[str, tuple[int, int]]] = {
     "norm_silu": ("kernels.norm_silu", (8, 9)),
     "causal_conv": ("kernels.causal_conv", (9, 0)),
     "upsample": ("kernels.upsample", (8, 0)),
+    "spread": ("kernels.upsample", (8, 0)),
 }
 NEEDS_TRITON = frozenset(FAST) - {"fp8_linear"}
 

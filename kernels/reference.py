@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kernels.grid import Grid
+
 FP8 = torch.float8_e4m3fn
 FP8_MAX = 448.0  # largest finite e4m3
 
@@ -163,3 +165,80 @@ def fp8_linear(
     """out [M, N] = (a * a_scale) @ (w * w_scale).T + bias, from fp8 a [M, K] and w [N, K]."""
     product = (a.float() @ w.float().T) * (a_scale * w_scale)
     out.copy_(product if bias is None else product + bias.float())
+
+
+def norm_silu(
+    x: Tensor, gamma: Tensor | None, ring: Tensor, base: Tensor, grid: Grid, frames: int
+) -> None:
+    """Ring slots (base + t) mod R = SiLU(x / |x| * sqrt(C) * gamma); a gamma of None copies.
+
+    x [frames * rows, C] in `Grid` layout, ring [R * rows, C'] (C' >= C, the rest stays zero), base
+    int32 [1]. Only pixels are written: the ring's border stays zero.
+    """
+    value = grid.pixels(x)[:frames].float()
+    if gamma is not None:
+        length = value.square().sum(-1, keepdim=True).sqrt().clamp_min(1e-12)
+        value = F.silu(value / length * x.shape[-1] ** 0.5 * gamma.float())
+    target = grid.pixels(ring)[..., : x.shape[-1]]
+    for t in range(frames):
+        slot = (int(base.item()) + t) % target.shape[0]
+        target[slot] = _saturated(value[t], ring).to(ring.dtype)
+
+
+def causal_conv(
+    ring: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    out: Tensor,
+    base: Tensor,
+    grid: Grid,
+    frames: int,
+    taps: tuple[int, int],
+    residual: Tensor | None = None,
+    w_scale: float = 1.0,
+) -> None:
+    """Convolution over time and picture, causal in time, of the ring's newest `frames` frames.
+
+    weight [N, kt * ks * ks * C] for taps (kt, ks), kt 1 or 3, ks 1 or 3, times `w_scale`; bias [N]
+    fp32; out, residual [frames * rows, N]. Frame t sees slots (base + t - kt + 1 .. base + t) mod R.
+    Rows of `out` that are no pixels hold anything.
+    """
+    kt, ks = taps
+    framed = grid.pixels(ring).float()
+    slots, channels = framed.shape[0], framed.shape[-1]
+    start = int(base.item()) - kt + 1
+    picked = framed[[(start + i) % slots for i in range(frames + kt - 1)]]
+    kernel = weight.float().view(-1, kt, ks, ks, channels).permute(0, 4, 1, 2, 3) * w_scale
+    pad = ks // 2
+    result = F.conv3d(picked.permute(3, 0, 1, 2)[None], kernel, bias, padding=(0, pad, pad))
+    value = result[0].permute(1, 2, 3, 0)
+    if residual is not None:
+        value = value + grid.pixels(residual)[:frames].float()
+    grid.pixels(out)[:frames] = value.to(out.dtype)
+
+
+def upsample(x: Tensor, out: Tensor, grid: Grid, frames: int, halves: int) -> None:
+    """Each pixel becomes 2 x 2, each frame `halves` frames taken from as many shares of channels.
+
+    x [frames * rows, halves * C] -> out [frames * halves * doubled rows, C'], pixels only;
+    channels of `out` beyond C are left as they are.
+    """
+    value = grid.pixels(x)[:frames].unflatten(-1, (halves, -1))
+    value = value.permute(0, 3, 1, 2, 4).flatten(0, 1)
+    value = value.repeat_interleave(2, 1).repeat_interleave(2, 2)
+    target = grid.doubled().pixels(out)[: frames * halves, ..., : value.shape[-1]]
+    target.copy_(_saturated(value, out))
+
+
+def spread(x: Tensor, out: Tensor, grid: Grid, frames: int, times: int, skip: int = 0) -> None:
+    """The decoder's shortcut: channels unfolded into 2 x 2 pixels and `times` frames.
+
+    x [frames * rows, C] -> out [(frames * times - skip) * doubled rows, N]: output channel n at
+    sub-position (a, b, d) is input channel (n * 4 * times + 4 a + 2 b + d) // (4 * times * N / C).
+    """
+    value = grid.pixels(x)[:frames]
+    width = out.shape[-1]
+    value = value.repeat_interleave(4 * times * width // value.shape[-1], -1)
+    value = value.unflatten(-1, (width, times, 2, 2)).permute(0, 4, 1, 5, 2, 6, 3)
+    value = value.flatten(4, 5).flatten(2, 3).flatten(0, 1)[skip:]
+    grid.doubled().pixels(out)[: value.shape[0]] = value.to(out.dtype)

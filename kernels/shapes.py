@@ -13,6 +13,14 @@ ATTENTION: dict[str, tuple[int, int, int, int]] = {
     "fp8": (128, 128, 8, 3),
 }
 
+# (columns, channels a turn, warps, stages) of the causal convolution, 128 rows a tile
+CONV: dict[str, tuple[int, int, int, int]] = {
+    "bf16": (256, 64, 8, 4),
+    "fp8": (256, 128, 8, 4),
+    "bf16 narrow": (128, 64, 8, 4),
+    "bf16 thin": (16, 64, 4, 4),
+}
+
 # name -> (K, N) of the linear layers of one of three ranks of avatar-57b
 LINEARS: dict[str, tuple[int, int]] = {
     "qkv": (7680, 7680),
@@ -31,3 +39,10 @@ ODD_ROWS: tuple[tuple[int, int], ...] = ((1, 32), (3, 96), (5, 200), (7, 1000))
 def attention_blocks(fp8: bool) -> tuple[int, int, int, int]:
     """(queries, keys, warps, stages) of one program."""
     return ATTENTION["fp8" if fp8 else "bf16"]
+
+
+def conv_blocks(columns: int, fp8: bool) -> tuple[int, int, int, int]:
+    """(columns, channels a turn, warps, stages); `thin` for the picture's few channels."""
+    if columns % 256 == 0:
+        return CONV["fp8" if fp8 else "bf16"]
+    return CONV["bf16 narrow" if columns % 128 == 0 else "bf16 thin"]

@@ -158,7 +158,7 @@ class CausalDit:
         self._add_norm(x, *pending, shift, scale, out, None)
         self.mark("other")
         self._linear(Activation(out), weights.head, buffers.velocity[:count])
-        self.mark("end")
+        self.mark("other")
         return buffers.velocity[:count]
 
     def _block(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.graph import Graphs
+from engine.marks import NO_MARKS, Marks
 from engine.models.causal_dit import CausalDit, Way
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights
@@ -81,6 +82,20 @@ class Denoiser:
             self.graphs.capture(self._key(), lambda: self.model.forward(self.latent))
         self.reset()
 
+    @torch.inference_mode()
+    def forward_parts(self) -> dict[str, float]:
+        """Milliseconds by kind of one captured forward at the present window, by events in a graph
+        of its own; outside sessions only.
+        """
+        marks = self.model.mark = Marks(external=True)
+        graphs = Graphs()
+        graphs.capture("marked", lambda: (marks.clear(), self.model.forward(self.latent)))
+        for _ in range(3):
+            graphs.replay("marked")
+        torch.cuda.synchronize()
+        self.model.mark = NO_MARKS
+        return marks.sums()
+
     def _key(self) -> int:
         return self.cache.length if self.model.way.attention == "cudnn" else 0
 
@@ -94,10 +109,15 @@ class Denoiser:
     @torch.inference_mode()
     def chunk(self, audio: Tensor) -> Tensor:
         """Audio features [audio_tokens, audio_features] -> clean latent (a buffer), committed."""
+        mark = self.model.mark
+        mark("cache")
         self.cache.begin()
+        mark("other")
         self.model.set_audio(audio)
         clean = self.sampler.run(self.forward)
+        mark("cache")
         self.cache.commit()
+        mark("end")
         return clean
 
     def rollback(self) -> None:

@@ -1,0 +1,283 @@
+"""The streaming video decoder: one latent frame in, four pictures out, temporal state kept in rings.
+
+Architecture and weight names are the public AutoencoderKLWan's (Wan2.2, residual form); frame by
+frame it equals that library's decode of the whole clip. Every 3-D convolution owns a ring of frames
+that its norm writes into: no cache is concatenated, shifted or cloned. The first latent frame gives
+one picture, each later one four. Knows nothing of how latents were made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.graph import Graphs
+from engine.models.vae_weights import VaeConfig
+from kernels import ops
+from kernels.grid import Grid
+from kernels.reference import FP8, FP8_MAX
+
+
+@dataclass(slots=True)
+class Conv:
+    """A convolution with the ring it reads."""
+
+    ring: Tensor
+    weight: Tensor  # [N, kt * ks * ks * C]
+    bias: Tensor
+    base: Tensor  # int32 [1], slot of the newest chunk's first frame
+    taps: tuple[int, int]
+    scale: float = 1.0  # of an fp8 weight
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where the rings of all convolutions with `frames` frames a chunk stand."""
+
+    frames: int
+    base: Tensor
+    position: int = 0
+
+    def advance(self, frames: int) -> None:
+        self.position = (self.position + frames) % (self.frames + 2)
+
+    def show(self) -> None:
+        self.base.fill_(self.position)
+
+
+class CausalVae:
+    """Decodes latents in order. `fp8` runs the large convolutions on e4m3 operands."""
+
+    def __init__(
+        self, config: VaeConfig, weights: dict[str, Tensor], device: torch.device,
+        dtype: torch.dtype = torch.bfloat16, fp8: bool = False,
+    ) -> None:  # fmt: skip
+        self.config, self.device, self.dtype, self.fp8 = config, device, dtype, fp8
+        self._weights = weights
+        names = ("norm_silu", "causal_conv", "upsample", "spread")
+        self._norm, self._conv, self._double, self._spread = (ops.choose(n, device) for n in names)
+        self._zero = torch.zeros(1, dtype=torch.int32, device=device)
+        self._plan_levels()
+        self._rings: list[Tensor] = []
+        self._convs: dict[str, Conv] = {}
+        self._build_convs()
+        height, width = config.picture
+        shape = (self.frames[-1], height, width, 4)
+        self.pictures = torch.full(shape, 255, dtype=torch.uint8, device=device)
+        self.latent = torch.zeros(config.latent_channels, *config.latent_grid, device=device)
+        self.graphs = Graphs()
+        self.reset()
+
+    # -- building -------------------------------------------------------------------------------
+
+    def _plan_levels(self) -> None:
+        config = self.config
+        self.grids = [Grid(*config.latent_grid)]
+        self.frames = [1]
+        for doubles in config.doubles_time:
+            self.grids.append(self.grids[-1].doubled())
+            self.frames.append(self.frames[-1] * (2 if doubles else 1))
+        self._clocks = {
+            n: Clock(n, torch.zeros(1, dtype=torch.int32, device=self.device))
+            for n in set(self.frames)
+        }
+        widths = config.widths
+        self._stream = [self._rows(i, widths[i]) for i in range(config.levels)]
+        self._inner = [self._rows(i, widths[i + 1]) for i in range(config.levels)]
+        self._changed = [
+            self._rows(i, widths[i + 1]) if widths[i] != widths[i + 1] else self._stream[i]
+            for i in range(config.levels)
+        ]
+        self._timed = {
+            i: self._rows(i, 2 * widths[i + 1])
+            for i, doubles in enumerate(config.doubles_time) if doubles
+        }  # fmt: skip
+
+    def _rows(self, level: int, channels: int) -> Tensor:
+        rows = self.frames[level] * self.grids[level].rows
+        return torch.zeros(rows, channels, dtype=self.dtype, device=self.device)
+
+    def _build_convs(self) -> None:
+        self._add_conv("decoder.conv_in", 0, plain=True)
+        for i in range(2):
+            self._add_residual(f"decoder.mid_block.resnets.{i}", 0)
+        for level in range(self.config.levels):
+            name = f"decoder.up_blocks.{level}"
+            for j in range(self.config.blocks):
+                self._add_residual(f"{name}.resnets.{j}", level)
+            if level in self._timed:
+                self._add_conv(f"{name}.upsampler.time_conv", level)
+            if level < self.config.levels - 1:
+                self._add_conv(f"{name}.upsampler.resample.1", level + 1)
+        self._add_conv("decoder.conv_out", self.config.levels - 1, plain=True)
+
+    def _add_residual(self, name: str, level: int) -> None:
+        self._add_conv(f"{name}.conv1", level)
+        self._add_conv(f"{name}.conv2", level)
+
+    def _add_conv(self, name: str, level: int, plain: bool = False) -> None:
+        """Lay out the weight [N, taps, C] and allocate the ring; `plain` never uses fp8."""
+        weight = self._weights[f"{name}.weight"].to(self.device).float()
+        weight = weight[:, :, None] if weight.ndim == 4 else weight
+        out, channels, kt, ks, _ = weight.shape
+        fp8 = self.fp8 and not plain and channels % 128 == 0
+        missing_c, missing_n = -channels % 64, -out % 16
+        weight = F.pad(weight, (0, 0, 0, 0, 0, 0, 0, missing_c, 0, missing_n))
+        flat = weight.permute(0, 2, 3, 4, 1).reshape(out + missing_n, -1).contiguous()
+        bias = F.pad(self._weights[f"{name}.bias"].to(self.device).float(), (0, missing_n))
+        scale = float(flat.abs().amax()) / FP8_MAX if fp8 else 1.0
+        stored = (flat / scale).to(FP8) if fp8 else flat.to(self.dtype)
+        clock = self._clocks[self.frames[level]]
+        slots = clock.frames + (2 if kt == 3 else 0)
+        shape = (slots * self.grids[level].rows, channels + missing_c)
+        ring = torch.zeros(shape, dtype=torch.uint8 if fp8 else self.dtype, device=self.device)
+        ring = ring.view(FP8) if fp8 else ring
+        self._rings.append(ring)
+        base = clock.base if kt == 3 else self._zero
+        self._convs[name] = Conv(ring, stored, bias, base, (kt, ks), scale)
+
+    def _gamma(self, name: str) -> Tensor:
+        return self._weights[f"{name}.gamma"].to(self.device).float().flatten()
+
+    # -- decoding -------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """As new: the next latent is the first of a clip."""
+        for ring in self._rings:
+            ring.view(torch.uint8).zero_()
+        for clock in self._clocks.values():
+            clock.position = 0
+        self.first = True
+
+    @torch.inference_mode()
+    def capture(self) -> None:
+        """Record the steady decode as a graph; the state is reset."""
+        self.graphs.capture("steady", lambda: self._run(first=False))
+        self.reset()
+
+    @torch.inference_mode()
+    def decode(self, latent: Tensor) -> Tensor:
+        """latent [channels, H, W] of one latent frame -> [1 or 4, height, width, 4] uint8 BGRA.
+
+        A view of a buffer, valid until the next call; work is queued, not waited for.
+        """
+        self.latent.copy_(latent)
+        for clock in self._clocks.values():
+            clock.show()
+        if self.first or not self.graphs.replay("steady"):
+            self._run(self.first)
+        shown = 1 if self.first else self.frames[-1]
+        for clock in self._clocks.values():
+            clock.advance(1 if self.first else clock.frames)
+        self.first = False
+        return self.pictures[:shown]
+
+    def _run(self, first: bool) -> None:
+        x = self._stream[0]
+        self._enter(x)
+        self._residual("decoder.mid_block.resnets.0", x, x, 0, 1)
+        self._attention("decoder.mid_block.attentions.0", x)
+        self._residual("decoder.mid_block.resnets.1", x, x, 0, 1)
+        frames = 1
+        for level in range(self.config.levels):
+            frames = self._level(level, frames, first)
+        self._leave(frames)
+
+    def _enter(self, x: Tensor) -> None:
+        """Latent -> post-quant 1x1 -> conv_in."""
+        weights, grid = self._weights, self.grids[0]
+        z = self.latent.flatten(1).t()
+        mix = weights["post_quant_conv.weight"].float().flatten(1)
+        z = torch.addmm(weights["post_quant_conv.bias"].float(), z, mix.t())
+        conv = self._convs["decoder.conv_in"]
+        staged = torch.zeros(grid.rows, z.shape[1], dtype=self.dtype, device=self.device)
+        grid.pixels(staged)[0] = z.view(grid.height, grid.width, -1)
+        self._norm(staged, None, conv.ring, conv.base, grid, 1)
+        self._apply("decoder.conv_in", x, 0, 1)
+
+    def _apply(
+        self, name: str, out: Tensor, level: int, frames: int, residual: Tensor | None = None
+    ) -> None:
+        conv = self._convs[name]
+        self._conv(conv.ring, conv.weight, conv.bias, out, conv.base, self.grids[level], frames,
+                   conv.taps, residual, conv.scale)  # fmt: skip
+
+    def _residual(self, name: str, x: Tensor, out: Tensor, level: int, frames: int) -> None:
+        """out = conv2(silu(norm2(conv1(silu(norm1(x)))))) + shortcut(x); out may be x."""
+        grid, hidden = self.grids[level], self._inner[level]
+        first, second = self._convs[f"{name}.conv1"], self._convs[f"{name}.conv2"]
+        self._norm(x, self._gammas(f"{name}.norm1"), first.ring, first.base, grid, frames)
+        self._apply(f"{name}.conv1", hidden, level, frames)
+        if x is not out:
+            weight = self._weights[f"{name}.conv_shortcut.weight"].flatten(1).to(self.dtype)
+            bias = self._weights[f"{name}.conv_shortcut.bias"].to(self.dtype)
+            torch.addmm(bias, x, weight.t(), out=out)
+        self._norm(hidden, self._gammas(f"{name}.norm2"), second.ring, second.base, grid, frames)
+        self._apply(f"{name}.conv2", out, level, frames, out)
+
+    def _gammas(self, name: str) -> Tensor:
+        """fp32 gamma, converted once: graphs need its address to last."""
+        key = f"{name}.gamma32"
+        if key not in self._weights:
+            self._weights[key] = self._gamma(name)
+        return self._weights[key]
+
+    def _attention(self, name: str, x: Tensor) -> None:
+        """Single-head attention over one frame's pixels, in place."""
+        pixels = self.grids[0].pixels(x)[0]
+        value = pixels.reshape(-1, x.shape[1])
+        normed = F.normalize(value.float(), dim=-1) * x.shape[1] ** 0.5
+        normed = (normed * self._gammas(f"{name}.norm")).to(self.dtype)
+        q, k, v = self._dense(normed, f"{name}.to_qkv").chunk(3, -1)
+        scores = (q @ k.t()).float() * x.shape[1] ** -0.5
+        attended = scores.softmax(-1).to(self.dtype) @ v
+        pixels.add_(self._dense(attended, f"{name}.proj").view(pixels.shape))
+
+    def _dense(self, x: Tensor, name: str) -> Tensor:
+        weight = self._weights[f"{name}.weight"].flatten(1).to(self.dtype)
+        return F.linear(x, weight, self._weights[f"{name}.bias"].to(self.dtype))
+
+    def _level(self, level: int, frames: int, first: bool) -> int:
+        """Residual blocks, then doubling into the next level's stream; returns its frames."""
+        x, name = self._stream[level], f"decoder.up_blocks.{level}"
+        last = level == self.config.levels - 1
+        times = 2 if level in self._timed else 1
+        if not last:  # the shortcut first: the blocks below overwrite x
+            skip = times - 1 if first else 0
+            self._spread(x, self._stream[level + 1], self.grids[level], frames, times, skip)
+        changed = self._changed[level]
+        for j in range(self.config.blocks):
+            self._residual(f"{name}.resnets.{j}", x, changed, level, frames)
+            x = changed
+        return frames if last else self._double_up(name, x, level, frames, first)
+
+    def _double_up(self, name: str, x: Tensor, level: int, frames: int, first: bool) -> int:
+        grid, target = self.grids[level], self._stream[level + 1]
+        halves = 1
+        if level in self._timed and not first:
+            conv = self._convs[f"{name}.upsampler.time_conv"]
+            self._norm(x, None, conv.ring, conv.base, grid, frames)
+            x, halves = self._timed[level], 2
+            self._apply(f"{name}.upsampler.time_conv", x, level, frames)
+        wide = self._convs[f"{name}.upsampler.resample.1"]
+        self._double(x, wide.ring, grid, frames, halves)
+        frames *= halves
+        self._apply(f"{name}.upsampler.resample.1", target, level + 1, frames, target)
+        return frames
+
+    def _leave(self, frames: int) -> None:
+        """Norm, conv_out, unfold to pixels, BGRA bytes."""
+        level, patch = self.config.levels - 1, self.config.patch
+        grid, conv = self.grids[level], self._convs["decoder.conv_out"]
+        gamma = self._gammas("decoder.norm_out")
+        self._norm(self._changed[level], gamma, conv.ring, conv.base, grid, frames)
+        out = self._inner[level].view(-1)[: frames * grid.rows * conv.weight.shape[0]]
+        out = out.view(frames * grid.rows, -1)
+        self._apply("decoder.conv_out", out, level, frames)
+        value = grid.pixels(out)[..., : 3 * patch * patch].float()
+        value = value.unflatten(-1, (3, patch, patch)).permute(0, 1, 5, 2, 4, 3)
+        value = value.flatten(3, 4).flatten(1, 2).clamp(-1, 1)
+        self.pictures[:frames, ..., :3] = value.flip(-1).add(1).mul(127.5).round()
