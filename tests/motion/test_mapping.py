@@ -205,3 +205,18 @@ def test_no_steps() -> None:
               "browInnerL": 0.12, "mouthSmileL": 0.1, "breath": 0.1}  # fmt: skip
     for name, limit in limits.items():
         assert moved[INDEX[name]] <= limit, (name, moved[INDEX[name]])
+
+
+def test_interrupt_forgets_what_was_heard() -> None:
+    """After a rest, the lips answer new speech as a fresh start does."""
+    loud = silence(48, "AA", 1.0)
+    loud.loudness_db[:] = -8
+    motion, fresh = SpeechToMotion({}), SpeechToMotion({})
+    motion.step(loud)
+    motion.interrupt()
+    after = EncodedSpeech(*(getattr(long_speech(), n)[:120] for n in EncodedSpeech.__slots__))
+    jaws = []
+    for each in (motion, fresh):
+        each.step(silence(120))
+        jaws.append(each.step(after)[:, INDEX["jawOpen"]])
+    assert np.allclose(*jaws, atol=1e-4)
