@@ -130,7 +130,7 @@ class StudioApp(QObject):
         edited.edited.connect(lambda _before, _after: self.display.spec())
         edited.unsaved_changed.connect(lambda _: self.display.spec())
         opening.noted.connect(panel.show_note)
-        opening.busy_changed.connect(lambda busy, what: panel.show_progress(busy, 0.0, what))
+        opening.busy_changed.connect(self.display.looking)
         opening.faces_found.connect(panel.show_faces)
         opening.audio_found.connect(self.commands.use_audio)
         self.window.dropped.connect(opening.open_mime)
@@ -144,6 +144,7 @@ class StudioApp(QObject):
         voice.gate_edited.connect(flow.set_gate_db)
         voice.sought.connect(flow.seek)
         on("go_live", self.commands.toggle_live)
+        flow.state.voice_changed.connect(self.commands.on_voice)
         on("interrupt", flow.interrupt)
         on("use_microphone", lambda: self.commands.use_source("microphone"))
         on("open_audio", self.commands.open_audio)
@@ -190,6 +191,7 @@ class StudioApp(QObject):
         self._on("shortcuts", self.commands.shortcuts)
         self._on("about", self.commands.about)
         self._on("doctor", self.flow.run_doctor)
+        self._on("restart_engine", self.flow.restart_engine)
 
     def _restore(self) -> None:
         self.commands.set_fit(self.settings.text("view") != "1:1")

@@ -19,9 +19,11 @@ from engine.protocol.messages import CharacterLoaded, PictureInspected
 from studio.character_files import AUDIO, CharacterFiles
 from studio.edited_character import EditedCharacter, Source
 from studio.session_flow import SessionFlow
+from studio.words import sentence
 
 REFRAME_MS = 250  # after the last move of the framing the engine cuts the picture anew
 DRAFT_MS = 2_000
+PICTURE_CODES = ("bad_picture", "no_face", "face_unusable", "bad_character")
 
 
 class CharacterOpening(QObject):
@@ -45,6 +47,7 @@ class CharacterOpening(QObject):
         self._candidate: tuple[CharacterSpec, bytes, Path | None] | None = None
         self._asked = False
         self._faces_wanted = False
+        self._last_good: tuple[CharacterSpec, bytes, Source] | None = None
         self._reframe = self._timer(REFRAME_MS, self._load)
         self._draft = self._timer(DRAFT_MS, self._save_draft)
         edited.replaced.connect(self._on_replaced)
@@ -65,10 +68,10 @@ class CharacterOpening(QObject):
             opened = self._files.read(path)
         except EngineError as error:
             self._files.forget(path)
-            self.noted.emit([str(error)], "danger")
+            self.noted.emit([sentence(str(error))], "danger")
             return
         if path.suffix.lower() == SUFFIX:
-            self.cancel()
+            self._drop_candidate()
             source = Source(path, self._files.is_starter(path))
             self._faces_wanted = not source.starter
             self._edited.open(opened.spec, opened.picture, source)
@@ -105,7 +108,13 @@ class CharacterOpening(QObject):
         return False
 
     def cancel(self) -> None:
-        """Forget the picture being looked at; the character on stage stays."""
+        """Forget the picture being looked at, or go back to the character before this one."""
+        if self._candidate is not None:
+            self._drop_candidate()
+        elif self._flow.state.character.busy and self._last_good is not None:
+            self._edited.open(*self._last_good)
+
+    def _drop_candidate(self) -> None:
         self._candidate = None
         self._asked = False
         self.busy_changed.emit(False, "")
@@ -131,9 +140,9 @@ class CharacterOpening(QObject):
                 self.faces_found.emit(report.faces, self._edited.spec.face)
             return
         spec, picture, path = self._candidate
-        self.cancel()
+        self._drop_candidate()
         if report.refusal:
-            self.noted.emit([report.refusal], "danger")
+            self.noted.emit([sentence(report.refusal)], "danger")
             return
         self._edited.open(spec, picture, Source())
         if path is not None:
@@ -142,6 +151,8 @@ class CharacterOpening(QObject):
         self.noted.emit(list(report.warnings), "warning")
 
     def _on_loaded(self, loaded: CharacterLoaded) -> None:
+        if self._edited.spec is not None:
+            self._last_good = (self._edited.spec, self._edited.picture, self._edited.source)
         self.noted.emit(list(loaded.warnings), "warning")
         if self._edited.spec is not None and self._edited.spec.face == 0:
             self.faces_found.emit([loaded.face], 0)
@@ -151,9 +162,12 @@ class CharacterOpening(QObject):
             self._flow.inspect_picture(self._edited.picture)
 
     def _on_failed(self, error: EngineError) -> None:
+        about_picture = error.code in PICTURE_CODES
         if self._candidate is not None and self._asked:
-            self.cancel()
-            self.noted.emit([str(error)], "danger")
+            self._drop_candidate()
+            about_picture = True
+        if about_picture:
+            self.noted.emit([sentence(str(error))], "danger")
 
     def _on_replaced(self) -> None:
         self.noted.emit([], "warning")

@@ -8,23 +8,29 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 
 from engine.errors import EngineError
 from studio import dialogs, help, output_files
 from studio.character_files import CharacterFiles
-from studio.character_opening import CharacterOpening
+from studio.character_opening import PICTURE_CODES, CharacterOpening
 from studio.display import Display
 from studio.edited_character import EditedCharacter
 from studio.session_flow import SessionFlow
 from studio.settings import StudioSettings
 from studio.stage_window import StageWindow
+from studio.state import VoiceView
 from studio.window import MainWindow
+from studio.words import sentence
 
 SAMPLE = Path(__file__).resolve().parents[1] / "assets" / "samples" / "welcome.flac"
 # Usable while the face fills the screen; Esc closes the stage there, so "interrupt" stays out.
 STAGE_ACTIONS = ("go_live", "play_sample", "mute", "record", "snapshot", "stage", "next_character",
                  "previous_character", "quit")  # fmt: skip
+
+
+SNAPSHOT_TRIES = 30  # every 100 ms
 
 
 class Commands:
@@ -44,6 +50,7 @@ class Commands:
         self._settings, self._window, self._flow = settings, window, flow
         self._edited, self._files, self._display = edited, files, display
         self.stage: StageWindow | None = None
+        self._play_when_read = False
 
     # --- character ---
     def may_replace(self) -> bool:
@@ -140,9 +147,21 @@ class Commands:
         self._flow.choose_file(path)
 
     def play_sample(self) -> None:
-        self._flow.stop()
+        voice = self._flow.state.voice
+        if voice.kind == "file" and voice.file == str(SAMPLE):
+            self._flow.stop()
+            self._flow.seek(0)
+            self._flow.go_live()
+            return
+        self._play_when_read = True  # reading a file is not instant
         self._flow.choose_file(SAMPLE)
-        self._flow.go_live()
+
+    def on_voice(self, voice: VoiceView) -> None:
+        """The sample has been read: speak it."""
+        read = voice.kind == "file" and voice.file == str(SAMPLE) and voice.duration_samples
+        if self._play_when_read and read:
+            self._play_when_read = False
+            self._flow.go_live()
 
     def mute(self) -> None:
         self._flow.set_muted(self._window.action("mute").isChecked())
@@ -167,8 +186,14 @@ class Commands:
             return
         path = self._new_file(output_files.snapshot_folder, ".png")
         self._flow.save_snapshot(path)
+        self._say_when_there(path, SNAPSHOT_TRIES)
+
+    def _say_when_there(self, path: Path, tries: int) -> None:
+        """A snapshot is written on a thread of its own; a failure is told by the flow."""
         if path.is_file():
             self._display.saved(path)
+        elif tries:
+            QTimer.singleShot(100, self._window, lambda: self._say_when_there(path, tries - 1))
 
     def _new_file(self, folder_of: output_files.FolderOf, suffix: str) -> Path:
         folder = folder_of(self._settings)
@@ -254,7 +279,9 @@ class Commands:
     # --- messages ---
     def tell(self, error: EngineError) -> None:
         """One line in place, and the same in the log."""
-        self._window.toast.say(str(error), "error")
+        self._play_when_read = False
+        if error.code not in PICTURE_CODES:  # those are told where the picture was chosen
+            self._window.toast.say(sentence(str(error)), "error")
         self._window.log.add("error", "studio", str(error))
 
     def shortcuts(self) -> None:

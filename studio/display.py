@@ -40,6 +40,7 @@ class Display:
         self._window, self._flow, self._edited, self._files = window, flow, edited, files
         self._thumbnails = files.library()
         self._wave_of = ("", 0)
+        self._looking = ""
         self._refreshes = 0
 
     def state(self) -> None:
@@ -49,8 +50,19 @@ class Display:
         window.session_status.say(*words.session_words(state.session, state.engine))
         window.view.set_banner(words.banner(state.engine, state.session, state.character))
         self._live()
-        character = state.character
-        window.character.show_progress(character.busy, character.progress, character.what)
+        self._progress()
+
+    def looking(self, busy: bool, what: str) -> None:
+        """A new picture is being looked at, before it becomes the character."""
+        self._looking = what if busy else ""
+        self._progress()
+
+    def _progress(self) -> None:
+        panel, character = self._window.character, self._flow.state.character
+        if self._looking:
+            panel.show_progress(True, 0.0, self._looking)
+        else:
+            panel.show_progress(character.busy, character.progress, words.sentence(character.what))
 
     def voice(self, voice: VoiceView) -> None:
         window = self._window

@@ -35,6 +35,7 @@ from studio.widgets.toast import Toast
 LAYOUT_VERSION = 1
 FIRST_SIZE = QSize(1440, 900)
 SIDE_PX = 312  # a side panel at first
+VOICE_PX = 248  # all of its controls, so that only the timings scroll in a low window
 AREA = Qt.DockWidgetArea
 
 
@@ -92,14 +93,14 @@ class MainWindow(QMainWindow):
             (Qt.Corner.BottomRightCorner, AREA.RightDockWidgetArea),
         ):
             self.setCorner(corner, area)
-        places: tuple[tuple[str, str, QWidget, AREA], ...] = (
-            ("character", "Character", self.character, AREA.LeftDockWidgetArea),
-            ("voice", "Voice", self.voice, AREA.RightDockWidgetArea),
-            ("timings", "Timings", self.timings, AREA.RightDockWidgetArea),
-            ("log", "Log", self.log, AREA.BottomDockWidgetArea),
+        places: tuple[tuple[str, str, QWidget, AREA, int], ...] = (
+            ("character", "Character", self.character, AREA.LeftDockWidgetArea, 0),
+            ("voice", "Voice", self.voice, AREA.RightDockWidgetArea, VOICE_PX),
+            ("timings", "Timings", self.timings, AREA.RightDockWidgetArea, 0),
+            ("log", "Log", self.log, AREA.BottomDockWidgetArea, 0),
         )
-        for panel_id, title, panel, area in places:
-            made = dock(panel_id, title, panel, self.action(f"panel_{panel_id}"))
+        for panel_id, title, panel, area, least_px in places:
+            made = dock(panel_id, title, panel, self.action(f"panel_{panel_id}"), least_px)
             self.docks[panel_id] = made
             self.addDockWidget(area, made)
         self.docks["log"].hide()

@@ -35,8 +35,9 @@ def engine_words(engine: EngineView, session: SessionView) -> tuple[str, str]:
 
 
 def voice_words(voice: VoiceView) -> tuple[str, str]:
-    if voice.device_lost:
-        return f"{short(voice.device_lost)} is gone", "danger"
+    lost = voice.device_lost.split(":")[0]  # "microphone: why"
+    if lost and (lost, voice.kind) != ("microphone", "file"):
+        return f"{sentence(lost)} missing", "danger" if voice.microphones else "disabled"
     if voice.kind == "file":
         return short(Path(voice.file).name) or "Audio file", "live" if voice.playing else "disabled"
     if voice.muted:
@@ -66,21 +67,28 @@ def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
 def banner(engine: EngineView, session: SessionView, character: CharacterView) -> Banner | None:
     """The one line over the picture, the most urgent first; None when all is well."""
     if engine.link in ("starting", "connecting"):
-        return Banner(engine.detail or "Starting the engine…", "accent", busy=True, hold=True)
+        return Banner(
+            sentence(engine.detail) or "Starting the engine…", "accent", busy=True, hold=True
+        )
     if engine.link in ("lost", "recovering"):
         why = f" ({engine.detail})" if engine.detail else ""
         text = f"Engine restarting{why}: the last picture is held"
         return Banner(text, "danger", busy=True, hold=True)
     if engine.link == "failed":
-        text = engine.detail or "The engine does not start. Tools → Check this machine says why"
+        text = sentence(engine.detail) or "The engine does not start: see the log (F5)"
         return Banner(text, "danger", hold=True)
     if session.state == "FAILED":
         return Banner(_with_hint(session.message, session.hint), "danger", hold=True)
     if session.stalled:
         return Banner("No new picture for a second: the engine is behind", "warning", busy=True)
     if character.busy and not character.loaded:
-        return Banner(character.what or "Preparing the character…", "accent", busy=True)
+        return Banner(sentence(character.what) or "Preparing the character…", "accent", busy=True)
     return None
+
+
+def sentence(text: str) -> str:
+    """With a capital letter: engine messages are parts of sentences."""
+    return text[:1].upper() + text[1:]
 
 
 def short(name: str, longest: int = 36) -> str:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QProgressBar,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -22,6 +21,7 @@ from engine.protocol.framing import ZOOM_HIGH, ZOOM_LOW
 from engine.protocol.messages import FaceFound
 from studio.widgets.buttons import label, plain, push, tool
 from studio.widgets.crop_view import CropView
+from studio.widgets.elided_label import ElidedLabel
 from studio.widgets.note import Note
 from studio.widgets.portrait_label import PortraitLabel
 from studio.widgets.slider_row import SliderRow
@@ -54,7 +54,7 @@ class CharacterPanel(QWidget):
         super().__init__(parent)
         self.portrait = PortraitLabel(QSize(52, 68))
         self.name = QLineEdit()
-        self.status = label("", "caption")
+        self.status = ElidedLabel("", "caption")
         self.note = Note()
         self.progress = QProgressBar()
         self.progress_text = label("", "caption")
@@ -118,7 +118,6 @@ class CharacterPanel(QWidget):
         self.name.setAccessibleName("Name of the character")
         self.name.setToolTip("The character's name, saved with it")
         self.name.setMaxLength(120)
-        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         buttons = QHBoxLayout()
         buttons.setSpacing(2)
         buttons.addWidget(self.status, 1)

@@ -21,8 +21,10 @@ from studio import icons
 from studio.widgets.buttons import label, name
 
 
-def dock(panel_id: str, title: str, body: QWidget, toggle: QAction) -> QDockWidget:
-    """A dock whose visibility and `toggle` action follow each other."""
+def dock(
+    panel_id: str, title: str, body: QWidget, toggle: QAction, least_px: int = 0
+) -> QDockWidget:
+    """A dock whose visibility and `toggle` action follow each other; `least_px` high inside."""
     made = QDockWidget(title)
     made.setObjectName(f"dock_{panel_id}")
     made.setAccessibleName(f"{title} panel")
@@ -33,6 +35,7 @@ def dock(panel_id: str, title: str, body: QWidget, toggle: QAction) -> QDockWidg
     scroll.setWidgetResizable(True)
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setMinimumHeight(least_px)
     scroll.setWidget(body)
     column = QVBoxLayout(frame)
     column.setContentsMargins(12, 12, 6, 12)

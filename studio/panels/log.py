@@ -104,7 +104,7 @@ class LogPanel(QWidget):
         self.view.setFont(theme.QFont(theme.MONO, 9))
         self.view.setAccessibleName("Log")
         self.view.setToolTip("What engine and studio report")
-        self.view.setMinimumHeight(90)
+        self.view.setMinimumHeight(60)
         row = QHBoxLayout()
         row.setSpacing(6)
         row.addWidget(self.filter, 1)

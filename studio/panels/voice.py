@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from studio import icons
 from studio.state import VoiceView
 from studio.widgets.buttons import label, push, rule, tool
+from studio.widgets.elided_label import ElidedLabel
 from studio.widgets.level_meter import LevelMeter
 from studio.widgets.name_box import NameBox
 from studio.widgets.note import Note
@@ -52,7 +53,7 @@ class VoicePanel(QWidget):
         limits = (GATE_LOW_DB, -20.0)
         self.gate = GateRow("Noise gate", "Quieter sound counts as silence", limits, -60.0, "dB")
         self.note = Note()
-        self.file_name = label("No audio file yet", "soft")
+        self.file_name = ElidedLabel("No audio file yet", "soft")
         self.waveform = Waveform()
         self.times = label("0:00.0", "caption")
         self._build(actions)
@@ -67,8 +68,7 @@ class VoicePanel(QWidget):
         self.meter.setEnabled(not view.muted)
         self._show_note(view)
         name = Path(view.file).name if view.file else "No audio file yet"
-        metrics = self.file_name.fontMetrics()
-        self.file_name.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, 220))
+        self.file_name.setText(name)
         self.file_name.setToolTip(view.file)
 
     def show_wave(self, low: np.ndarray, high: np.ndarray, duration: int) -> None:
@@ -87,14 +87,14 @@ class VoicePanel(QWidget):
         self.times.setText(f"{clock_text(self.waveform.position)} / {total}")
 
     def _show_note(self, view: VoiceView) -> None:
-        if view.device_lost:
-            text = f"“{view.device_lost}” is gone. It is taken up again when it is plugged in."
-            self.note.say([text], "danger")
-        elif view.muted:
-            self.note.say(["Muted: the character hears silence."], "info")
-        elif not view.microphones:
+        lost = view.device_lost
+        if not view.microphones and (not lost or lost.startswith("microphone")):
             text = "No microphone on this machine. Use an audio file, or plug one in."
             self.note.say([text], "info")
+        elif lost:
+            self.note.say([lost[:1].upper() + lost[1:]], "danger")
+        elif view.muted:
+            self.note.say(["Muted: the character hears silence."], "info")
         else:
             self.note.say([])
 
@@ -141,7 +141,6 @@ class VoicePanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         top = QHBoxLayout()
-        self.file_name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         top.addWidget(self.file_name, 1)
         top.addWidget(push(actions["open_audio"], text="Choose…", tone=""))
         column.addLayout(top)

@@ -22,6 +22,8 @@ from studio.widgets import overlay
 
 Painted = Callable[[Frame, int, float], None]  # frame, monotonic ns, paint ms
 SLOW_PAINT_MS = 12.0  # p95 over this leaves too little of 41.7 ms: paint without smoothing
+QUICK_PAINT_MS = 3.0  # p95 below this without smoothing: try it again
+WINDOW = 48  # paints looked at before changing over, so that it does not flicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ class FrameView(QWidget):
         self._still = QImage()
         self._pan = QPoint()
         self._drag_from: QPoint | None = None
-        self._paint_ms = [0.0] * 24
-        self._painted_count = 0
+        self._paint_ms: list[float] = []
+        self.smooth = True
         self.fit = True
         self.clean = False  # True: nothing but the picture (stage window)
         self.hud_visible = True
@@ -164,7 +166,7 @@ class FrameView(QWidget):
 
     def _paint_picture(self, painter: QPainter) -> None:
         rect = self.picture_rect()
-        smooth = self.fit and sorted(self._paint_ms)[-2] < SLOW_PAINT_MS
+        smooth = self.fit and self.smooth
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooth)
         painter.drawImage(rect, self._image)
         if self.banner and self.banner.hold:
@@ -213,18 +215,18 @@ class FrameView(QWidget):
             parts.append((f"{hud.latency_ms:.0f} ms", "text"))
         if hud.note:
             parts.append((hud.note, "warning"))
-        if not self._smooth_enough():
+        if not self.smooth:
             parts.append(("fast scaling", "soft"))
         overlay.pill(painter, area.topLeft() + QPointF(12, 12), parts, "danger" if hud.live else "")
-
-    def _smooth_enough(self) -> bool:
-        return sorted(self._paint_ms)[-2] < SLOW_PAINT_MS
 
     def _report(self, paint_ms: float) -> None:
         if self._frame is None or self._painted is None:
             return
-        self._paint_ms[self._painted_count % len(self._paint_ms)] = paint_ms
-        self._painted_count += 1
+        self._paint_ms.append(paint_ms)
+        if len(self._paint_ms) == WINDOW:
+            p95 = sorted(self._paint_ms)[-3]
+            self.smooth = p95 < (SLOW_PAINT_MS if self.smooth else QUICK_PAINT_MS)
+            self._paint_ms.clear()
         self._painted(self._frame, time.monotonic_ns(), paint_ms)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 
 from studio import theme
 
+SCROLL_PX = 12
 LEAST_PX = 80  # width of a tile; as many as fit share the row
 SHAPE = 1.22  # height to width of the picture
 NAME_HEIGHT = 24
@@ -94,7 +95,7 @@ class ThumbnailGrid(QListView):
         self.setMovement(QListView.Movement.Static)
         self.setUniformItemSizes(True)
         self.setSpacing(0)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setMouseTracking(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setStyleSheet("QListView { background: transparent; border: none; padding: 0; }")
@@ -115,7 +116,7 @@ class ThumbnailGrid(QListView):
 
     def tile(self) -> QSize:
         """Size of a tile so that the row is full."""
-        width = self.viewport().width() - 2
+        width = self.width() - SCROLL_PX  # always as if the bar was there: no flicker
         columns = max(width // LEAST_PX, 1)
         side = width // columns
         return QSize(side, round((side - 6) * SHAPE) + NAME_HEIGHT)
