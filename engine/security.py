@@ -83,9 +83,9 @@ def load_keys(folder: Path) -> CurveKeys:
         clients_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         secret_file = folder / "engine.key_secret"
         if not secret_file.exists():
-            zmq.auth.create_certificates(folder, "engine")
+            _make_pair(folder, "engine")
         if not list(clients_dir.glob("*.key")):
-            zmq.auth.create_certificates(folder, "studio")
+            _make_pair(folder, "studio")
             (folder / "studio.key").rename(clients_dir / "studio.key")
         mode = stat.S_IMODE(secret_file.stat().st_mode)
         if mode & 0o077:
@@ -103,6 +103,11 @@ def load_keys(folder: Path) -> CurveKeys:
     if secret is None:
         raise EngineError("bad_config", f"{secret_file} holds no secret key", "remove it")
     return CurveKeys(public, secret, clients)
+
+
+def _make_pair(folder: Path, name: str) -> None:
+    _, secret = zmq.auth.create_certificates(folder, name)
+    Path(secret).chmod(0o600)  # pyzmq leaves it to the umask
 
 
 class ZapDoor:

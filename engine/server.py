@@ -196,7 +196,11 @@ class Server:
         if live is None:
             self.refused += 1
         else:
-            live.take_block(block, time.monotonic())
+            now = time.monotonic()
+            live.take_block(block, now)
+            owner = self.clients.find(self.owners[block.session][0])
+            if owner is not None:
+                owner.last_heard = now  # whoever speaks is alive
 
     # --- frames and telemetry ---------------------------------------------------------------------
     def _publish_frame(self, data: bytearray) -> None:

@@ -19,7 +19,7 @@ def test_a_file_becomes_its_frames(client):
     started = client.ask(pm.Start(session=opened.session))
     samples = np.concatenate([tone(0.25, 0.2), tone(0.25, 0.6), np.zeros(500, np.float32)])
     client.speak(opened.session, started.epoch, started.first_sample, samples, last=True)
-    frames = client.collect(lambda f, t: any(s.state == "COMPLETED" for s in states(t)))
+    frames = client.collect(lambda f, t: any(s.state == "COMPLETED" for s in states(t)), drain=True)
     assert [f.frame_index for f, _ in frames] == list(range(13))  # ceil(24,500 / 2,000)
     assert [f.pts for f, _ in frames] == [2000 * i for i in range(13)]
     assert [level for _, level in frames[:12]] == [20] * 6 + [60] * 6

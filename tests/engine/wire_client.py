@@ -103,11 +103,15 @@ class WireClient:
             block = AudioBlock(session, epoch, first + at, captured, part, is_last)
             self.audio.send(audio_block.encode(block))
 
-    def collect(self, until, timeout_s=15.0):
+    def collect(self, until, timeout_s=30.0, drain=False):
         """Frames until `until(frames, telemetry)` holds."""
         frames, deadline = [], time.monotonic() + timeout_s
         seen = self.telemetry_seen
+        ping_at = 0.0
         while not until(frames, seen):
+            if time.monotonic() > ping_at:
+                self.send(pm.Ping())
+                ping_at = time.monotonic() + 1
             assert time.monotonic() < deadline, (len(frames), seen[-5:])
             for socket in zmq.select([self.frames, self.telemetry], [], [], 0.1)[0]:
                 if socket is self.frames:
@@ -115,7 +119,7 @@ class WireClient:
                     frames.append((got, int(got.pixels[0, 0, 0])))
                 else:
                     seen.append(pm.decode_telemetry(socket.recv()))
-        while self.frames.poll(200):  # the lanes are sockets of their own: no order between them
+        while drain and self.frames.poll(200):  # the lanes are sockets of their own: no order between them
             got = frame.decode(self.frames.recv())
             frames.append((got, int(got.pixels[0, 0, 0])))
         return frames
