@@ -23,7 +23,7 @@ SILENT_AFTER_NS = 1_500_000_000  # the callback comes every 10 ms: 1.5 s without
 FIRST_CALLBACK_NS = 4_000_000_000  # PulseAudio took up to 2 s to send the first block (measured)
 RING_S = 2
 CALLBACK_S = 0.010
-MAX_AGE_S = 0.5  # PortAudio's time of capture is believed within this
+MAX_AGE_S = 1.0  # PortAudio's time of capture is believed within this (0.5 s on a null sink)
 
 
 @dataclass(frozen=True, slots=True)

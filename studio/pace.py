@@ -131,7 +131,9 @@ class Pace:
         if now_ns < self._free_at_ns:
             return (self._free_at_ns - now_ns) / 1e9
         passed, shelf = self._shelf[:-BACKLOG_FRAMES], self._shelf[-BACKLOG_FRAMES:]
-        self._pass_over(passed)
+        for frame in passed:
+            self._record(frame)
+        self._count(passed, "crowded")
         self._shelf = shelf[1:]
         self._show(shelf[0])
         self._free_at_ns = now_ns + UNHURRIED_NS
