@@ -6,6 +6,7 @@ Knows nothing of how a face is found or drawn, only in which order things are as
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,10 +103,16 @@ def _prepare(
     step(0.4, "looking for the face")
     face, warnings = chosen_face(picture, spec, models)
     step(0.8, "fitting the picture")
+    _check_framing(spec.framing)
     canvas = to_canvas(picture, face, spec.framing)
     automatic = automatic_framing(picture.width, picture.height, box_of(face))
     notes = [*picture.warnings, *warnings]
     return ingest_cache.Prepared(canvas, face_found(face), automatic, notes)
+
+
+def _check_framing(framing: Framing | None) -> None:
+    if framing and not all(map(math.isfinite, msgspec.structs.astuple(framing))):
+        raise EngineError("bad_character", "the framing is not a number", "frame the picture again")
 
 
 def chosen_face(

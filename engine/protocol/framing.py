@@ -3,8 +3,9 @@
 Pure numbers, so that the studio shows the very crop that the engine cuts. Knows nothing of pixels.
 
     k      = automatic_scale(picture, face)       canvas px per picture px at zoom 1
-    scale  = k * framing.zoom
-    window = centre (framing.center_x * width, framing.center_y * height),
+    scale  = k * framing.zoom, kept where the face takes SMALLEST to LARGEST of the height
+    window = centre (framing.center_x * width, framing.center_y * height), kept where the middle
+             of the face is at least MARGIN of the canvas away from its edges,
              size (704 / scale, 1088 / scale), all in picture px; it may reach over the border:
              there the engine draws the picture's edge on, softer with distance. Clothes can
              be drawn on better than hair: what has to be filled goes below, not above.
@@ -21,7 +22,8 @@ FACE_SHARE = 0.36  # of the canvas height: face from hair line to chin, head and
 MOST_SHARE = 0.45  # a picture that is cut closer is filled at its borders rather than shown larger
 FACE_X, FACE_Y = 0.5, 0.43  # where the middle of the face goes, in shares of the canvas
 SLACK_X, SLACK_Y = 0.10, 0.10  # how far it may move from there to stay inside the picture
-ZOOM_LOW, ZOOM_HIGH = 0.4, 4.0
+SMALLEST, LARGEST = 0.12, 0.75  # by hand: face height in shares of the canvas
+MARGIN = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Box:
 def automatic_scale(width: float, height: float, face: Box) -> float:
     """Canvas px per picture px at zoom 1: the face at FACE_SHARE, or as much larger (to
     MOST_SHARE) as the picture needs to cover the canvas around the face."""
-    length = max(face.height, 1.2 * face.width, 1.0)
+    length = _length(face)
     wanted = FACE_SHARE * CANVAS_HEIGHT / length
     most = MOST_SHARE * CANVAS_HEIGHT / length
     x, y = face.x + face.width / 2, face.y + face.height / 2
@@ -86,9 +88,20 @@ def _centre(
 def window(width: float, height: float, face: Box, framing: Framing | None) -> Window:
     """The part of the picture that fills the canvas; None is the automatic framing."""
     framing = framing or automatic_framing(width, height, face)
-    zoom = min(max(framing.zoom, ZOOM_LOW), ZOOM_HIGH)
-    scale = automatic_scale(width, height, face) * zoom
+    full = CANVAS_HEIGHT / _length(face)
+    scale = automatic_scale(width, height, face) * framing.zoom
+    scale = min(max(scale, SMALLEST * full), LARGEST * full)
     span_x, span_y = CANVAS_WIDTH / scale, CANVAS_HEIGHT / scale
-    left = framing.center_x * width - span_x / 2
-    top = framing.center_y * height - span_y / 2
-    return Window(left, top, span_x, span_y, scale)
+    x = _near(framing.center_x * width, face.x + face.width / 2, span_x)
+    y = _near(framing.center_y * height, face.y + face.height / 2, span_y)
+    return Window(x - span_x / 2, y - span_y / 2, span_x, span_y, scale)
+
+
+def _length(face: Box) -> float:
+    """Height of the face, or what it would be for its width: turned or drawn ones are short."""
+    return max(face.height, 1.2 * face.width, 1.0)
+
+
+def _near(center: float, face: float, span: float) -> float:
+    reach = (0.5 - MARGIN) * span
+    return min(max(center, face - reach), face + reach)
