@@ -6,7 +6,6 @@ live engine with its generator and decoder threads. Knows nothing of files or so
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import platform
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.arguments import Parser
 from engine.audio import Chunker
 from engine.chunk_loop import ChunkLoop, Models
 from engine.clock import FPS, HEIGHT, SAMPLE_RATE, SAMPLES_PER_BLOCK, WIDTH
@@ -54,7 +54,7 @@ def run_bench(model: str, arguments: list[str], as_json: bool, cache_dir: Path) 
 
 def portrait(arguments: list[str], cache_dir: Path) -> dict[str, Any]:
     """Real-time factor, ms a stage, first chunk and memory of the portrait model."""
-    parser = argparse.ArgumentParser(prog="avatar-engine bench --model portrait")
+    parser = Parser(prog="avatar-engine bench --model portrait")
     parser.add_argument("--image", type=Path, required=True, help="a picture with a face")
     parser.add_argument("--audio", type=Path, help="speech; default: noise shaped like syllables")
     parser.add_argument("--seconds", type=float, default=30.0)

@@ -14,8 +14,9 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from engine.arguments import Parser
 from engine.config import Config, make_config, read_config_file
 from engine.errors import EngineError
 from engine.log import LOG, set_up
@@ -23,16 +24,13 @@ from engine.log import LOG, set_up
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells expect
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse whose complaint is one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}: see {self.prog} --help\n")
-
-
 def run(argv: list[str], environment: Mapping[str, str]) -> int:
     """The whole command; returns its exit status."""
-    options = build_parser().parse_args(argv)
+    parser = build_parser()
+    options, rest = parser.parse_known_args(argv)
+    options.rest = rest
+    if options.rest and not options.passes_on:
+        parser.error(f"unknown option {options.rest[0]!r}")
     set_up(environment.get("AVATAR_LOG", "info"))
     default_cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     options.cache_dir = (options.cache_dir or default_cache / "avatar-studio").absolute()
@@ -78,7 +76,7 @@ def _command(commands: Any, name: str, text: str, run: Callable[[Any], int]) -> 
     parser: Parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--cache-dir", type=Path, help="prepared characters are kept here")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, passes_on=False)
     return parser
 
 
@@ -111,7 +109,7 @@ def _add_render(commands: Any) -> None:
 def _add_bench(commands: Any) -> None:
     parser = _command(commands, "bench", "how fast this machine is", _bench)
     parser.add_argument("--model", default="portrait")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the model's benchmark")
+    parser.set_defaults(passes_on=True)  # further options are the model's benchmark's
 
 
 def _add_doctor(commands: Any) -> None:
@@ -121,7 +119,7 @@ def _add_doctor(commands: Any) -> None:
 def _add_train(commands: Any) -> None:
     parser = _command(commands, "train", "train one of the small models", _train)
     parser.add_argument("what", help="audio")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the training")
+    parser.set_defaults(passes_on=True)  # further options are the training's
 
 
 def serve_config(options: argparse.Namespace) -> Config:

@@ -7,7 +7,6 @@ encoding overlap, and memory does not grow with length. Knows nothing of sockets
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -26,12 +25,12 @@ from engine.errors import EngineError
 from engine.framebus import FrameBus
 from engine.model_factory import ModelFactory
 from engine.mp4 import Mp4Writer
+from engine.progress_line import ProgressLine
 from engine.protocol.character import CharacterSpec, Settings
 from engine.protocol.character_file import read_character
 from engine.stats import StageStats
 
 PIECE = SAMPLE_RATE  # longest piece of sound handed on at once: the chunker's ring holds 4 s
-PROGRESS_EVERY_S = 0.5
 
 
 class Render:
@@ -118,27 +117,32 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     spec = msgspec.structs.replace(spec, settings=_settings(options, spec.settings))
     _check_out(options.out)
     audio = AudioFile(options.audio)  # before the slow part: bad input is told at once
+    line = ProgressLine()
     try:
         begun = time.monotonic()
         factory = ModelFactory(options.model, {}, options.cache_dir)
-        _, models = factory.load(picture, spec, _say, lambda: False)
+        _, models = factory.load(picture, spec, line.say, lambda: False)
         ingest_s = time.monotonic() - begun
-        return _render(options, audio, models) | {"ingest_ms": round(1000 * ingest_s, 1)}
+        result = _render(options, audio, models, line)
     finally:
+        line.end()
         audio.close()
+    return result | {"ingest_ms": round(1000 * ingest_s, 1)}
 
 
-def _render(options: argparse.Namespace, audio: AudioFile, models: Models) -> dict[str, Any]:
+def _render(
+    options: argparse.Namespace, audio: AudioFile, models: Models, line: ProgressLine
+) -> dict[str, Any]:
     run = Render(models, Mp4Writer(options.out))
     begun = time.monotonic()
     try:
-        samples = run.run(audio, Eta(audio.duration_s))
+        samples = run.run(audio, lambda frames: line.frames(frames, audio.duration_s))
     except BaseException:  # also Ctrl-C: nothing broken is left behind
         run.abort()
         raise
     elapsed = time.monotonic() - begun
     duration = samples / SAMPLE_RATE
-    print(f"\rwrote {options.out} ({run.frames} frames, {elapsed:.1f} s)", file=sys.stderr)  # noqa: T201
+    line.show(f"wrote {options.out}: {run.frames} frames in {elapsed:.1f} s", at_once=True)
     return {
         "frames": run.frames, "fps": FPS, "duration_s": round(duration, 6), "width": WIDTH,
         "height": HEIGHT, "model": options.model, "realtime_factor": round(duration / elapsed, 3),
@@ -195,25 +199,3 @@ def _at_most(audio: AudioFile, count: int) -> Any:
 
 def _releaser(loop: ChunkLoop, slot: int) -> Callable[[], None]:
     return lambda: loop.pool.release([slot])
-
-
-def _say(fraction: float, what: str) -> None:
-    print(f"\r{100 * fraction:3.0f} % {what:<40}", end="", file=sys.stderr)  # noqa: T201
-
-
-class Eta:
-    """Progress on stderr, twice a second: frames done, per cent, time left."""
-
-    def __init__(self, duration_s: float) -> None:
-        self._frames = duration_s * FPS
-        self._begun = time.monotonic()
-        self._last = 0.0
-
-    def __call__(self, frames: int) -> None:
-        now = time.monotonic()
-        if now - self._last < PROGRESS_EVERY_S:
-            return
-        self._last = now
-        done = min(frames / self._frames, 1.0) if self._frames else 0.0
-        left = f", {(now - self._begun) * (1 / done - 1):.0f} s left" if done else ""
-        print(f"\r{frames} frames, {100 * done:3.0f} %{left}        ", end="", file=sys.stderr)  # noqa: T201

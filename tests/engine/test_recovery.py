@@ -33,7 +33,8 @@ class Speaker:
 
 
 def workers(engine):
-    return [p for p in psutil.Process(engine.process.pid).children() if "engine.worker" in " ".join(p.cmdline())]
+    children = psutil.Process(engine.process.pid).children()
+    return [p for p in children if "engine.worker" in p.cmdline()]
 
 
 def live(client, **options):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 import sys
@@ -141,10 +140,10 @@ def test_key_folder_is_made_once_and_checked(tmp_path):
     first, again = load_keys(tmp_path / "k"), load_keys(tmp_path / "k")
     assert first == again and len(first.clients) == 1
     secret = tmp_path / "k" / "engine.key_secret"
-    os.chmod(secret, 0o644)
+    secret.chmod(0o644)
     with pytest.raises(EngineError, match="chmod 600"):
         load_keys(tmp_path / "k")
-    os.chmod(secret, 0o600)
+    secret.chmod(0o600)
     secret.write_text("nonsense")
     with pytest.raises(EngineError) as caught:
         load_keys(tmp_path / "k")
