@@ -276,10 +276,16 @@ class Voice:
         if self._live is None:
             self._on_follow(Following())
             return
-        heard = self._file is not None or self._monitoring
-        self._on_follow(Following("heard" if heard else "captured", self._position, self._captured))
+        kind = "heard" if self.is_heard else "captured"
+        self._on_follow(Following(kind, self.position, self._captured))
 
-    def _position(self, now_ns: int) -> int | None:
+    @property
+    def is_heard(self) -> bool:
+        """The sound leaves a speaker (or its stand-in), which is then the clock."""
+        return self._file is not None or self._monitoring
+
+    def position(self, now_ns: int) -> int | None:
+        """Session sample being heard, or at the microphone when nothing is; None if not live."""
         play, out, live = self._play, self._out, self._live
         if live is None:
             return None

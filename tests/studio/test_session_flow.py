@@ -50,7 +50,7 @@ class Stage:
             return
         now = time.monotonic_ns()
         self.flow.timings.painted(frame, now, 0.5)
-        position = self.flow.voice._position(now) if self.flow.state.session.live else None
+        position = self.flow.voice.position(now) if self.flow.state.session.live else None
         self.painted.append((now, frame.epoch, frame.pts, position, int(frame.pixels[0, 0, 0])))
 
     def wait(self, condition, seconds=15):
