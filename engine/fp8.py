@@ -56,8 +56,8 @@ class LinearOp:
         self._quantise = ops.reference.quantise
 
     def __call__(self, x: Activation, layer: Linear, out: Tensor) -> None:
-        """out [M, N]. A full-precision activation meeting an fp8 weight is quantised here, unfused:
-        a scale a row by plain torch ops, as the common libraries do it.
+        """out [M, N]. A full-precision activation meeting an fp8 weight is quantised here, unfused,
+        as the common libraries do it.
         """
         if layer.scale is None:
             if layer.bias is None:
@@ -66,12 +66,14 @@ class LinearOp:
                 torch.addmm(layer.bias, x.values, layer.weight.t(), out=out)
             return
         if x.scale is None:
-            x = self._quantised(x.values)
+            x = self.quantised(x)
         assert x.scale is not None
         w_scale = layer.row_scale if x.scale.ndim == 2 else layer.scale
         self._fp8(x.values, x.scale, layer.weight, w_scale, layer.bias, out)
 
-    def _quantised(self, values: Tensor) -> Activation:
+    def quantised(self, x: Activation) -> Activation:
+        """A scale a row by plain torch ops, in a tensor of its own."""
+        values = x.values
         out = torch.empty_like(values, dtype=FP8)
         scale = torch.empty(values.shape[0], 1, device=values.device)
         self._quantise(values, out, scale)
@@ -82,12 +84,13 @@ class StaticScales:
     """One [1] fp32 scale per (layer, site); `observe` widens, `freeze` adds the margin."""
 
     def __init__(self, layers: int, sites: int, device: torch.device) -> None:
-        self.values = torch.full((layers, sites, 1), 1e-12, device=device)
+        # cuBLASLt refuses a scale whose address is not a multiple of 16 bytes: 4 floats a cell
+        self.values = torch.full((layers, sites, 4), 1e-12, device=device)
         self.frozen = False
 
     def observe(self, layer: int, site: int, row_scales: Tensor) -> None:
         """Take in the row scales [M, 1] of one calibration forward."""
-        cell = self.values[layer, site]
+        cell = self.values[layer, site, :1]
         torch.maximum(cell, row_scales.amax().reshape(1), out=cell)
 
     def freeze(self) -> None:
@@ -95,4 +98,4 @@ class StaticScales:
         self.frozen = True
 
     def at(self, layer: int, site: int) -> Tensor:
-        return self.values[layer, site]
+        return self.values[layer, site, :1]

@@ -33,7 +33,9 @@ class Graphs:
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=side):
+        # another session of this process may be running: only this thread is being recorded
+        mode = "thread_local"
+        with torch.cuda.graph(graph, pool=self._pool, stream=side, capture_error_mode=mode):
             call()
         self._graphs[key] = graph
 

@@ -1,6 +1,6 @@
 """Attention that reads the ring in place: valid length from device memory, bf16 or fp8 operands.
 
-Truth: `reference.ring_attention`. One program per (128 queries, head) walks the keys once with a
+Truth: `reference.ring_attention`. One program per (64 queries, head) walks the keys once with a
 running softmax. The result can leave as fp8, which saves the quantisation pass after it. fp8 keys
 come as [row, head, hd] and fp8 values transposed, as the tensor cores want them.
 Knows nothing of slots: order of keys does not matter to softmax, their number does.
@@ -80,7 +80,7 @@ def ring_attention(
     """See `reference.ring_attention`. hd a power of two; rows of V a multiple of 16 when fp8."""
     count, heads, head_dim = q.shape
     fp8 = q.element_size() == 1
-    bm, bn, warps, stages = attention_blocks(fp8)
+    bm, bn, warps, stages = attention_blocks(count, heads, fp8)
     mode = scale_mode(out, out_scale)
     assert mode != 2, "attention quantises with a static scale only"
     wide = heads * head_dim

@@ -8,4 +8,16 @@ MODELS: dict[str, tuple[str, str]] = {
         "engine.models.portrait:PortraitGenerator",
         "engine.models.portrait:PortraitDecoder",
     ),
+    "avatar-57b": (
+        "engine.models.video:avatar_57b_generator",
+        "engine.models.video:avatar_57b_decoder",
+    ),
+    "avatar-5b": (
+        "engine.models.video:avatar_5b_generator",
+        "engine.models.video:avatar_5b_decoder",
+    ),
+    "tiny": (
+        "engine.models.video:tiny_generator",
+        "engine.models.video:tiny_decoder",
+    ),
 }

@@ -264,6 +264,9 @@ class CausalDit:
         return Activation(values, scale)
 
     def _apply(self, x: Activation, layer: Linear, out: Tensor) -> None:
+        if layer.scale is not None and x.scale is None:
+            self.mark("elementwise")
+            x = self._linear.quantised(x)
         self.mark("gemm")
         self._linear(x, layer, out)
 

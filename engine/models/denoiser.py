@@ -59,6 +59,9 @@ class Denoiser:
         if not self.config.sink_tokens:
             return
         self.cache.begin_sink()
+        config = self.config  # no sound yet: what the last chunk heard must not colour the sink
+        silence = torch.zeros(config.audio_tokens, config.audio_features, device=self.device)
+        self.model.set_audio(silence)
         self.model.set_step(self._steps[-1])
         self.model.forward(self._reference)
         self.cache.commit()
@@ -84,17 +87,22 @@ class Denoiser:
 
     @torch.inference_mode()
     def forward_parts(self) -> dict[str, float]:
-        """Milliseconds by kind of one captured forward at the present window, by events in a graph
-        of its own; outside sessions only.
+        """Milliseconds by kind of one forward at the present window, launches not counted: events
+        inside a graph captured for this alone. Outside sessions only.
         """
         marks = self.model.mark = Marks(external=True)
         graphs = Graphs()
-        graphs.capture("marked", lambda: (marks.clear(), self.model.forward(self.latent)))
+        graphs.capture("marked", lambda: self._marked(marks))
         for _ in range(3):
             graphs.replay("marked")
         torch.cuda.synchronize()
         self.model.mark = NO_MARKS
         return marks.sums()
+
+    def _marked(self, marks: Marks) -> None:
+        marks.clear()
+        self.model.forward(self.latent)
+        marks("end")
 
     def _key(self) -> int:
         return self.cache.length if self.model.way.attention == "cudnn" else 0
@@ -109,15 +117,10 @@ class Denoiser:
     @torch.inference_mode()
     def chunk(self, audio: Tensor) -> Tensor:
         """Audio features [audio_tokens, audio_features] -> clean latent (a buffer), committed."""
-        mark = self.model.mark
-        mark("cache")
         self.cache.begin()
-        mark("other")
         self.model.set_audio(audio)
         clean = self.sampler.run(self.forward)
-        mark("cache")
         self.cache.commit()
-        mark("end")
         return clean
 
     def rollback(self) -> None:
