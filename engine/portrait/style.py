@@ -18,7 +18,7 @@ def flat_share(pixels: np.ndarray, landmarks: np.ndarray) -> float:
     high = np.clip(landmarks[:468, :2].max(0), low + 1, [width, height]).astype(int)
     face = cv2.resize(pixels[low[1] : high[1], low[0] : high[0], :3], (96, 96),
                       interpolation=cv2.INTER_AREA)  # fmt: skip
-    codes = (face >> 4).astype(np.int32)
+    codes = np.right_shift(face, 4).astype(np.int32)
     counts = np.bincount((codes[..., 0] * 256 + codes[..., 1] * 16 + codes[..., 2]).ravel())
     return float(np.sort(counts)[-8:].sum() / (96 * 96))
 
