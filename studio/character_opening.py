@@ -84,8 +84,10 @@ class CharacterOpening(QObject):
         if self._may_replace():
             self._consider(CharacterSpec(name=name), picture, None)
 
-    def open_mime(self, mime: QMimeData) -> bool:
+    def open_mime(self, mime: QMimeData | None) -> bool:
         """A drop or the clipboard; False when there is nothing to use in it."""
+        if mime is None:  # an empty clipboard
+            return False
         paths = [Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile()]
         if paths:
             self.open_path(paths[0])

@@ -103,7 +103,7 @@ class Commands:
         try:
             written = self._files.write(path, self._edited.spec, self._edited.picture)
         except EngineError as error:
-            self.tell(error)
+            self._window.toast.say(sentence(str(error)), "error")
             return False
         self._edited.saved(written)
         self._files.remember(written)

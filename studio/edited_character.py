@@ -40,7 +40,7 @@ class EditedCharacter(QObject):
         self.source = Source()
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_STEPS)
-        self.undo_stack.cleanChanged.connect(lambda clean: self.unsaved_changed.emit(not clean))
+        self.undo_stack.cleanChanged.connect(self._on_clean)
 
     @property
     def unsaved(self) -> bool:
@@ -82,6 +82,9 @@ class EditedCharacter(QObject):
     def reset_motion(self) -> None:
         if self.spec is not None:
             self._change("Reset motion", settings=Settings(seed=self.spec.settings.seed))
+
+    def _on_clean(self, clean: bool) -> None:
+        self.unsaved_changed.emit(not clean)
 
     def _change(self, text: str, **fields: object) -> None:
         if self.spec is None:

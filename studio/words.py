@@ -87,8 +87,9 @@ def banner(engine: EngineView, session: SessionView, character: CharacterView) -
 
 
 def sentence(text: str) -> str:
-    """With a capital letter: engine messages are parts of sentences."""
-    return text[:1].upper() + text[1:]
+    """With a capital letter (engine messages are parts of sentences), but not in a file's name."""
+    first = text.split(" ", 1)[0].rstrip(".")
+    return text if "." in first else text[:1].upper() + text[1:]
 
 
 def short(name: str, longest: int = 36) -> str:

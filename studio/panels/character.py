@@ -17,10 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from engine.protocol.character import CharacterSpec, Framing
-from engine.protocol.framing import ZOOM_HIGH, ZOOM_LOW
 from engine.protocol.messages import FaceFound
 from studio.widgets.buttons import label, plain, push, tool
-from studio.widgets.crop_view import CropView
+from studio.widgets.crop_view import ZOOM_HIGH, ZOOM_LOW, CropView
 from studio.widgets.elided_label import ElidedLabel
 from studio.widgets.note import Note
 from studio.widgets.portrait_label import PortraitLabel

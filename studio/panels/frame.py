@@ -46,7 +46,7 @@ def dock(
     around.addWidget(frame)
     made.setWidget(outer)
     made.visibilityChanged.connect(lambda: toggle.setChecked(not made.isHidden()))
-    toggle.triggered.connect(made.setVisible)
+    toggle.triggered.connect(lambda shown: made.setVisible(shown))
     return made
 
 

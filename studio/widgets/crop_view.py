@@ -21,10 +21,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.protocol.character import Framing
-from engine.protocol.framing import ZOOM_HIGH, ZOOM_LOW, Box, automatic_framing, window
+from engine.protocol.framing import Box, automatic_framing, automatic_scale, window
 from engine.protocol.messages import FaceFound
 from studio import theme
 
+ZOOM_LOW, ZOOM_HIGH = 0.3, 2.1  # of the slider; `window` keeps the face where it can be used
 STEP = 0.02  # of the picture's side, an arrow key
 ZOOM_STEP = 1.06
 
@@ -142,10 +143,14 @@ class CropView(QWidget):
             painter.drawText(box.topLeft() + QPointF(3, -4), str(index + 1))
 
     def _change(self, x: float, y: float, zoom: float) -> None:
+        """Takes what `window` makes of it, so that a drag beyond the limits does not pile up."""
+        face, (width, height) = box_of(self._faces[self._face]), self._sides()
+        wanted = Framing(center_x=x, center_y=y, zoom=min(max(zoom, ZOOM_LOW), ZOOM_HIGH))
+        part = window(width, height, face, wanted)
         self._framing = Framing(
-            center_x=min(max(x, -0.2), 1.2),
-            center_y=min(max(y, -0.2), 1.2),
-            zoom=min(max(zoom, ZOOM_LOW), ZOOM_HIGH),
+            center_x=(part.left + part.width / 2) / width,
+            center_y=(part.top + part.height / 2) / height,
+            zoom=part.scale / automatic_scale(width, height, face),
         )
         self.update()
         self.changed.emit(self._framing)

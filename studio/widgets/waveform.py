@@ -38,6 +38,7 @@ class Waveform(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName("Position in the audio file")
+        self.setToolTip("Click, drag or use the arrow keys to move in the file")
 
     def sizeHint(self) -> QSize:
         return QSize(220, 56)
