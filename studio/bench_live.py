@@ -1,9 +1,9 @@
 """A live run without a window, measured: `python -m studio.bench_live --minutes 10 --record`.
 
-Plays a file again and again (or listens to the microphone) through the real engine, paints off-screen and
-prints one JSON object: frames, drops by reason, sound against picture at the start, at the end and
-after a 500 ms stall of the GUI, latency, memory growth of both processes. Frames painted off-screen
-cost less than on a screen; everything else is the studio's own path.
+Plays a file again and again (or listens to the microphone) through the real engine, paints
+off-screen and prints one JSON object: frames, drops by reason, sound against picture at the start,
+at the end and after a 500 ms stall of the GUI, latency, memory growth of both processes. Frames
+painted off-screen cost less than on a screen; everything else is the studio's own path.
 """
 
 from __future__ import annotations
