@@ -6,6 +6,7 @@ Knows nothing of pixels' colours.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -82,14 +83,20 @@ def eye_grid(
     y = px * np.float32(down[0]) + py * np.float32(down[1])
     column = (x / width + BEFORE) * ((SAMPLES - 1) / (AFTER + BEFORE))
     zero = np.zeros_like(column)
-    top, bottom = (
-        cv2.remap(_margin(p - origin, right, down, width), column, zero, cv2.INTER_LINEAR,
-                  borderMode=cv2.BORDER_REPLICATE)
-        for p in (upper, lower)
-    )  # fmt: skip
-    ends = np.maximum(np.sin(np.pi * np.clip(x / width, 0, 1)), 0) ** 0.6
+    margins = [_margin(p - origin, right, down, width) for p in (upper, lower)]
+    top, bottom, ends = (
+        cv2.remap(row, column, zero, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        for row in (*margins, _ends())
+    )
     return EyeGrid(slice(y0, y1), slice(x0, x1), width, right, down, x, y, top,
-                   np.maximum(bottom, top), ends.astype(np.float32))  # fmt: skip
+                   np.maximum(bottom, top), ends)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _ends() -> np.ndarray:
+    """[1, SAMPLES] float32: 0 at the corners and beyond, 1 between."""
+    t = np.clip(np.linspace(-BEFORE, AFTER, SAMPLES), 0, 1)
+    return (np.maximum(np.sin(np.pi * t), 0) ** 0.6)[None].astype(np.float32)
 
 
 def _margin(points: np.ndarray, right: np.ndarray, down: np.ndarray, width: float) -> np.ndarray:

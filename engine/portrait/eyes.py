@@ -1,40 +1,69 @@
-"""Gaze: the iris glides inside the lids by an edit of the warp's map.
+"""Both eyes of a frame: gaze by an edit of the warp's map, lids painted over the result.
 
-Knows nothing of lids' skin (`lids.py`).
+Knows nothing of how a lid is painted (`lids.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from engine.portrait.coefficients import INDEX
-from engine.portrait.eye_shape import EYES, EyeGrid, eye_grid
+from engine.portrait.eye_shape import EYES, Eye, EyeGrid, eye_grid
 from engine.portrait.grid import smooth
+from engine.portrait.lids import COVER, LEAST, PATCH, Lid, draw_lid, paint_lid
 
 REACH_X, REACH_Y = 0.14, 0.10  # of the eye's width at gaze = 1
-LEAST = 0.01
+LEAST_GAZE = 0.01
 LID_EDGE_TOP, LID_EDGE_BOTTOM = (-0.02, 0.10), (-0.02, 0.08)  # eye widths over which it starts
 IRIS_FADE = 0.45  # eye widths from the iris' border to where the white stands still
+SHUT = 0.98  # blink from which nothing of the eyeball is seen
 
 
-def move_gaze(
-    full: np.ndarray, top: int, left: int, token: np.ndarray, points: np.ndarray
-) -> None:
-    """Edit the map `full` [h, w, 2] px, whose first element is canvas px (top, left)."""
-    gaze = np.array([token[INDEX["gazeX"]], token[INDEX["gazeY"]]], np.float64)
-    if np.abs(gaze).sum() < LEAST:
-        return
-    for eye in EYES:
-        grid = eye_grid(eye, points, 0.05, 0.05, 0.05)
-        part = None if grid is None else _part(full, top, left, grid)
-        if grid is None or part is None:
-            continue
-        shift = gaze * [REACH_X * grid.width, REACH_Y * grid.width]
-        move = shift[0] * grid.right + shift[1] * grid.down
-        iris = points[eye.iris : eye.iris + 5, :2]
-        weight = _weight(grid, iris, move)
-        part[..., 0] -= weight * np.float32(move[0])
-        part[..., 1] -= weight * np.float32(move[1])
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """A lid of one frame and where the warp takes its pixels from, [h, w, 2] canvas px."""
+
+    lid: Lid
+    grid: EyeGrid
+    blink: float
+    source: np.ndarray
+
+
+class Eyes:
+    def __init__(self, pixels: np.ndarray, landmarks: np.ndarray) -> None:
+        self._lids: dict[str, Lid] = {}
+        for eye in EYES:
+            grid = eye_grid(eye, landmarks, *PATCH)
+            if grid is not None:
+                self._lids[eye.letter] = paint_lid(pixels, eye, grid)
+
+    def edit(
+        self, full: np.ndarray, top: int, left: int, token: np.ndarray, points: np.ndarray
+    ) -> list[Cover]:
+        """Move the gaze in the map `full` [h, w, 2] px, whose first element is canvas px
+        (top, left). Returns the lids to draw after the remap."""
+        gaze = np.array([token[INDEX["gazeX"]], token[INDEX["gazeY"]]], np.float64)
+        covers = []
+        for eye in EYES:
+            lid = self._lids.get(eye.letter)
+            blink = float(token[INDEX["eyeBlink" + eye.letter]])
+            looks = np.abs(gaze).sum() > LEAST_GAZE and blink < SHUT
+            grid = eye_grid(eye, points, *COVER) if lid and (looks or blink > LEAST) else None
+            part = None if grid is None else _part(full, top, left, grid)
+            if grid is None or part is None or lid is None:
+                continue
+            if blink > LEAST:
+                covers.append(Cover(lid, grid, blink, part.copy()))
+            if looks:
+                _look(part, grid, points[eye.iris : eye.iris + 5, :2], gaze)
+        return covers
+
+    def draw(self, out: np.ndarray, covers: list[Cover]) -> None:
+        """Paint over `out` [1088, 704, 4] uint8."""
+        for cover in covers:
+            draw_lid(out, cover.lid, cover.grid, cover.blink, cover.source)
 
 
 def _part(full: np.ndarray, top: int, left: int, grid: EyeGrid) -> np.ndarray | None:
@@ -46,15 +75,16 @@ def _part(full: np.ndarray, top: int, left: int, grid: EyeGrid) -> np.ndarray | 
     return full[rows, cols]
 
 
-def _weight(grid: EyeGrid, iris: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """1 on the moved iris, 0 at the lids and far out in the white."""
+def _look(part: np.ndarray, grid: EyeGrid, iris: np.ndarray, gaze: np.ndarray) -> None:
+    """Shift what is seen through the lids: all of the moved iris, nothing at the lids."""
     w = grid.width
+    move = gaze[0] * REACH_X * w * grid.right + gaze[1] * REACH_Y * w * grid.down
     radius = float(np.hypot(*(iris[1:] - iris[0]).T).mean())
-    center = iris[0] + move
-    dx = np.arange(grid.cols.start, grid.cols.stop, dtype=np.float32)[None] - center[0]
-    dy = np.arange(grid.rows.start, grid.rows.stop, dtype=np.float32)[:, None] - center[1]
-    distance = np.hypot(dx, dy)
-    near = 1 - smooth(distance, radius, radius + IRIS_FADE * w)
-    lids = smooth(grid.y - grid.top, LID_EDGE_TOP[0] * w, LID_EDGE_TOP[1] * w)
-    lids *= smooth(grid.bottom - grid.y, LID_EDGE_BOTTOM[0] * w, LID_EDGE_BOTTOM[1] * w)
-    return (near * lids * grid.ends).astype(np.float32)
+    x, y = (float(v) for v in iris[0] + move)
+    dx = np.arange(grid.cols.start, grid.cols.stop, dtype=np.float32)[None] - x
+    dy = np.arange(grid.rows.start, grid.rows.stop, dtype=np.float32)[:, None] - y
+    weight = 1 - smooth(np.hypot(dx, dy), radius, radius + IRIS_FADE * w)
+    weight *= smooth(grid.y - grid.top, LID_EDGE_TOP[0] * w, LID_EDGE_TOP[1] * w)
+    weight *= smooth(grid.bottom - grid.y, LID_EDGE_BOTTOM[0] * w, LID_EDGE_BOTTOM[1] * w)
+    weight *= grid.ends
+    part -= weight[..., None] * move.astype(np.float32)

@@ -1,6 +1,7 @@
-"""Eyelids: one closed lid painted per eye and picture, slid down over the eye in a blink.
+"""Eyelids: skin painted over each eye once a picture, and a lash line that slides over it.
 
 Stretching the picture's skin instead dragged wrinkles along and left slits. Knows nothing of gaze.
+All lengths named here are in eye widths.
 """
 
 from __future__ import annotations
@@ -10,83 +11,161 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from engine.portrait.coefficients import INDEX
-from engine.portrait.eye_shape import EYES, Eye, EyeGrid, eye_grid
+from engine.portrait.eye_shape import Eye, EyeGrid
+from engine.portrait.fill import fill
 from engine.portrait.grid import smooth
 
 LEAST = 0.01  # blinks below this are not drawn
-# All lengths in eye widths.
-COVER_TOP, COVER_SOFT = 0.20, 0.09  # the lid reaches this far above the open margin, soft edge
-SKIN_ABOVE = (0.12, 0.17, 0.22, 0.27)  # where lid skin is looked for, above the upper margin
-SKIN_BELOW = (0.10, 0.14, 0.18)  # and below the lower one
-LASH = 0.10  # lashes below the closing line
-LINE = 0.022  # half thickness of the closing line
-MEET = 0.03  # lids meet this far above the lower margin
-PATCH = (0.25, 0.55, 0.40)  # sides, above, below: the painted rectangle
-BULGE, LID_SHADE = 0.05, 0.12
+PATCH = (0.42, 0.62, 0.45)  # sides, above, below: the painted rectangle
+COVER = (0.24, 0.45, 0.30)  # the rectangle of a frame
+COVER_LEAST, COVER_MOST = 0.08, 0.22  # how far above the open margin the old lashes are hidden
+COVER_SOFT, SIDE_SOFT = 0.08, 0.10
+OUTER, INNER = 0.24, 0.08  # reach beyond the outer and the inner corner
+MEET = 0.02  # closed lids meet this far below the lower margin, which is drawn a little high
+LASH = 0.09  # length of lashes below the closing line
+LINE = 0.020  # half thickness of the closing line
+DARKER = 25.0  # grey levels below the lid's skin at which a pixel counts as hair or lash by 63 %
+LASH_DARKER = 16.0  # grey levels: rows above the margin this much darker still are lashes
+LID_LIGHT, LID_SHADE = 0.03, 0.08  # bulge of the lid, shade toward its lashes
 
 
 @dataclass(frozen=True, slots=True)
 class Lid:
-    """`patch` [h, w, 3] uint8 BGR painted at rest; its first px is canvas px (left, top)."""
+    """Painted at rest: `skin` [h, w, 4] uint8 BGRA and `lashes` [h, w, 4] uint8, premultiplied, as
+    they lie when shut. Their first px is canvas px (left, top). `reach`: how far above the open
+    margin the skin must cover the picture's lashes, in eye widths."""
 
     eye: Eye
-    patch: np.ndarray
+    reach: float
+    skin: np.ndarray
+    lashes: np.ndarray
     left: int
     top: int
 
 
-def paint_lids(pixels: np.ndarray, landmarks: np.ndarray) -> list[Lid]:
-    lids = []
-    for eye in EYES:
-        grid = eye_grid(eye, landmarks, *PATCH)
-        if grid is not None:
-            patch = _paint(pixels[..., :3], grid)
-            lids.append(Lid(eye, patch, grid.cols.start, grid.rows.start))
-    return lids
+def paint_lid(pixels: np.ndarray, eye: Eye, grid: EyeGrid) -> Lid:
+    """`grid` over PATCH around the eye at rest."""
+    picture = np.ascontiguousarray(pixels[grid.rows, grid.cols, :3]).astype(np.float32)
+    reach = _lash_reach(picture, grid)
+    skin = _skin(picture, grid, eye, reach)
+    lashes = _lashes(skin, picture, grid, eye)
+    skin = np.dstack([skin, np.full(skin.shape[:2], 255)])  # 4 channels: the fast remap
+    return Lid(eye, reach, _bytes(skin), _bytes(lashes), grid.cols.start, grid.rows.start)
 
 
-def _paint(bgr: np.ndarray, grid: EyeGrid) -> np.ndarray:
-    picture = np.ascontiguousarray(bgr[grid.rows, grid.cols]).astype(np.float32)
+def _bytes(values: np.ndarray) -> np.ndarray:
+    return np.clip(values + 0.5, 0, 255).astype(np.uint8)
+
+
+def shut_margin(grid: EyeGrid) -> np.ndarray:
+    """y of the closing line: the lower margin, a little lower in its middle."""
+    return grid.bottom + MEET * grid.width * grid.ends
+
+
+def _reach(grid: EyeGrid, eye: Eye) -> tuple[float, float]:
+    """How far the lid goes beyond the eye's left and right corner in the picture."""
+    left, right = (OUTER, INNER) if eye.letter == "R" else (INNER, OUTER)
+    return left * grid.width, right * grid.width
+
+
+def _sides(grid: EyeGrid, eye: Eye, soft: float) -> np.ndarray:
+    """1 between the corners, 0 beyond the lid's reach."""
+    left, right = _reach(grid, eye)
     w = grid.width
-    skin = _skin(picture, grid)
-    closing = closed_margin(grid)
-    t = np.clip((grid.y - grid.top) / np.maximum(closing - grid.top, 1e-3), 0, 1)
-    shade = 1 + BULGE * np.sin(np.pi * t) * grid.ends - LID_SHADE * smooth(t, 0.6, 1.0) * grid.ends
-    lid = skin * shade[..., None] + _grain(picture, grid)
-    lid = _with_lashes(lid, picture, grid, closing)
-    cover = smooth(grid.y, *_span(grid.top - (COVER_TOP + 0.04) * w * grid.ends, COVER_SOFT * w))
-    cover *= 1 - smooth(grid.y, *_span(closing + (LASH - 0.02) * w, 0.1 * w))
-    cover = cover[..., None]
-    return np.clip(picture * (1 - cover) + lid * cover, 0, 255).astype(np.uint8)
+    start = np.clip((grid.x + left) / min(soft * w, left), 0, 1)
+    return start * np.clip((w + right - grid.x) / min(soft * w, right), 0, 1)
 
 
-def _span(low: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    return low, low + width
+def _upper_edge(grid: EyeGrid, eye: Eye, reach: float) -> np.ndarray:
+    """y at which the lid begins: `reach` above the open margin, less at the nose and more outside,
+    where lashes sweep up."""
+    across = np.clip(2 * grid.x / grid.width - 1, -1.4, 1.4)
+    outward = -across if eye.letter == "R" else across
+    rise = reach * (1 - 0.25 * np.maximum(-outward, 0)) + 0.07 * smooth(outward, 0.2, 0.9)
+    return grid.top - grid.width * rise
 
 
-def closed_margin(grid: EyeGrid) -> np.ndarray:
-    """y of the closing line: near the lower lid, a little flatter, for each pixel's x."""
-    return grid.bottom - MEET * grid.width * grid.ends - 0.08 * (grid.bottom - grid.top)
+def _lash_reach(picture: np.ndarray, grid: EyeGrid) -> float:
+    """Eye widths above the margin to which dark lashes or make-up reach; the crease of the lid
+    above them stays the picture's own."""
+    w, bright = grid.width, cv2.GaussianBlur(picture.mean(-1), (0, 0), 0.015 * grid.width + 0.3)
+    rise = (grid.top - grid.y) / w
+    middle = (grid.x > 0.2 * w) & (grid.x < 0.8 * w)
+    steps = np.arange(0.02, COVER_MOST, 0.02)
+    rows = [bright[middle & (rise > k - 0.01) & (rise <= k + 0.01)] for k in steps]
+    levels = np.array([float(r.mean()) if len(r) else 0.0 for r in rows])
+    dark = np.flatnonzero(levels < np.median(levels[len(levels) // 2 :]) - LASH_DARKER)
+    reach = (float(steps[dark[-1]]) if len(dark) else 0.0) + 0.04
+    return float(np.clip(reach, COVER_LEAST, COVER_MOST))
 
 
-def _skin(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
-    """Clean skin over the whole rectangle: from the lid above and the skin below, column by
-    column, blended down the eye. The brighter samples win: lashes, creases and brows are dark."""
+def _skin(picture: np.ndarray, grid: EyeGrid, eye: Eye, reach: float) -> np.ndarray:
+    """The rectangle without its eye: filled from clean skin around, lit like a lid."""
     w = grid.width
-    blurred = cv2.GaussianBlur(picture, (0, 0), 0.02 * w + 0.5)
-    above = _brighter(blurred, grid, [grid.top - k * w * np.maximum(grid.ends, 0.5) for k in SKIN_ABOVE])
-    below = _brighter(blurred, grid, [grid.bottom + k * w for k in SKIN_BELOW])
-    t = smooth(grid.y, grid.top - 0.15 * w, grid.bottom + 0.12 * w)[..., None]
-    return cv2.GaussianBlur(above * (1 - t) + below * t, (0, 0), 0.06 * w)
+    hole = smooth_ramp(grid.y - _upper_edge(grid, eye, reach), -0.04 * w, 0.0)
+    hole *= 1 - smooth_ramp(grid.y - shut_margin(grid), 0.05 * w, 0.09 * w)
+    hole *= _sides(grid, eye, 0.03)
+    trust = (1 - hole) * _trust(picture, grid)
+    skin = fill(picture, trust.astype(np.float32))
+    skin = cv2.GaussianBlur(skin, (0, 0), 0.025 * w + 0.3)
+    t = np.clip((grid.y - grid.top) / np.maximum(shut_margin(grid) - grid.top, 1e-3), 0, 1)
+    light = 1 + LID_LIGHT * np.sin(np.pi * t) * grid.ends
+    return skin * light[..., None] + _grain(picture, grid)
 
 
-def _brighter(blurred: np.ndarray, grid: EyeGrid, lines: list[np.ndarray]) -> np.ndarray:
-    """Soft maximum by brightness of the picture read along curves y = line(x)."""
-    samples = np.stack([_read(blurred, grid, line) for line in lines])
-    bright = samples.mean(-1, keepdims=True)
-    weight = np.exp((bright - bright.max(0)) / 12.0)  # 12 grey levels darker counts a third
-    return (samples * weight).sum(0) / weight.sum(0)
+def smooth_ramp(x: np.ndarray, low: float, high: float) -> np.ndarray:
+    return np.clip((x - low) / (high - low), 0, 1)
+
+
+def _trust(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
+    """Near 0 on brows, hair and lashes: darker than the skin around the eye."""
+    w = grid.width
+    bright = picture.mean(-1)
+    lid = (grid.y < grid.top - 0.1 * w) & (grid.y > grid.top - 0.45 * w) & (grid.ends > 0.2)
+    level = float(np.percentile(bright[lid], 35)) if lid.any() else float(np.median(bright))
+    # The floor keeps a face that is dark all around (statue, night) fillable.
+    return np.maximum(np.exp(-np.maximum(level - 4 - bright, 0) / DARKER), 0.004)
+
+
+def _grain(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
+    """Fine detail of a band of skin below the eye, folded up: noise, strokes, cracks of paint.
+    Without it the lid is smoother than the face."""
+    w = grid.width
+    band = 0.22 * w
+    along = np.abs((grid.bottom - grid.y) % (2 * band) - band)
+    detail = _read(picture - cv2.GaussianBlur(picture, (0, 0), 0.05 * w + 0.5), grid,
+                   grid.bottom + 0.12 * w + along)  # fmt: skip
+    return np.clip(detail, -7, 7) * 0.8
+
+
+def _lashes(skin: np.ndarray, picture: np.ndarray, grid: EyeGrid, eye: Eye) -> np.ndarray:
+    """[h, w, 4] premultiplied: the picture's upper lash strip flipped below the closing line, a
+    thin line at least, and the shade of the lid's rim above it."""
+    w, closing = grid.width, shut_margin(grid)
+    inside = _lash_sides(grid, eye)
+    below = grid.y - closing
+    strip = _read(picture, grid, grid.top - below)
+    zone = smooth_ramp(below, -0.03 * w, 0.0) * (1 - smooth_ramp(below, 0.4 * LASH * w, LASH * w))
+    dark = (skin.mean(-1) - strip.mean(-1)) / np.maximum(skin.mean(-1), 1)
+    dark = np.clip(dark * 1.4, 0, 1) * zone * inside
+    margin = (np.abs(grid.y - grid.top) < 0.04 * w) & (grid.ends > 0.3)
+    ink = np.percentile(picture[margin], 10, axis=0) * 0.9 if margin.any() else np.full(3, 30.0)
+    thick = LINE * w * (0.4 + 0.6 * grid.ends) + 0.3
+    line = np.exp(-((below / thick) ** 2)) * inside * 0.8
+    rim = LID_SHADE * 2 * np.exp(-np.maximum(-below, 0) / (0.10 * w)) * (below < 0) * inside
+    colour = strip * dark[..., None]
+    alpha = dark
+    for cover in (line, rim):
+        colour = colour * (1 - cover[..., None]) + ink * cover[..., None]
+        alpha = alpha * (1 - cover) + cover
+    return np.dstack([colour, 255 * alpha])
+
+
+def _lash_sides(grid: EyeGrid, eye: Eye) -> np.ndarray:
+    """Lashes start thin at the nose and reach a little beyond the outer corner."""
+    t = grid.x / grid.width
+    t = 1 - t if eye.letter == "R" else t  # 0 at the nose, 1 outside
+    return smooth(t, -0.03, 0.22) * (1 - smooth(t, 0.94, 1.10))
 
 
 def _read(image: np.ndarray, grid: EyeGrid, y: np.ndarray) -> np.ndarray:
@@ -98,81 +177,28 @@ def _read(image: np.ndarray, grid: EyeGrid, y: np.ndarray) -> np.ndarray:
                      borderMode=cv2.BORDER_REPLICATE)  # fmt: skip
 
 
-def _grain(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
-    """The picture's own fine noise, so that the lid is not smoother than the face."""
-    fine = picture - cv2.GaussianBlur(picture, (0, 0), 1.5)
-    lid = (grid.y < grid.top - 0.14 * grid.width) & (grid.y > grid.top - 0.4 * grid.width)
-    amount = min(float(np.median(np.abs(fine[lid]))) if lid.any() else 1.0, 3.0)
-    noise = np.random.default_rng(1).standard_normal(grid.x.shape).astype(np.float32)
-    return cv2.GaussianBlur(noise, (0, 0), 0.7)[..., None] * (1.5 * amount)
-
-
-def _with_lashes(
-    lid: np.ndarray, picture: np.ndarray, grid: EyeGrid, closing: np.ndarray
-) -> np.ndarray:
-    """The picture's upper lash strip, flipped below the closing line, and a thin line at least."""
+def draw_lid(out: np.ndarray, lid: Lid, grid: EyeGrid, blink: float, source: np.ndarray) -> None:
+    """Paint one lid over `out` [1088, 704, 4] uint8. `grid` over COVER in the frame; `source`
+    [h, w, 2] float32 canvas px is where the warp took each pixel from, without gaze; overwritten.
+    """
     w = grid.width
-    strip = _read(picture, grid, grid.top - (grid.y - closing))
-    inside = smooth(grid.x, -0.02 * w, 0.10 * w) * (1 - smooth(grid.x, 0.90 * w, 1.02 * w))
-    zone = smooth(grid.y, *_span(closing - 0.04 * w, 0.03 * w))
-    zone *= (1 - smooth(grid.y, *_span(closing + 0.04 * w, (LASH - 0.04) * w))) * inside
-    dark = (lid.mean(-1) - strip.mean(-1)) / np.maximum(lid.mean(-1), 1)
-    dark = np.clip(dark * 1.5, 0, 1) * zone
-    lid = lid * (1 - dark[..., None]) + strip * dark[..., None]
-    margin = (np.abs(grid.y - grid.top) < 0.04 * w) & (grid.ends > 0.3)
-    colour = np.percentile(picture[margin], 10, axis=0) if margin.any() else np.full(3, 30.0)
-    thick = LINE * w * (0.35 + 0.65 * grid.ends)
-    line = np.exp(-(((grid.y - closing) / thick) ** 2)) * inside * 0.7
-    return lid * (1 - line[..., None]) + (colour * 0.85) * line[..., None]
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """A lid of one frame: where it lies and where its skin comes from, [h, w, 2] canvas px."""
-
-    lid: Lid
-    grid: EyeGrid
-    blink: float
-    source: np.ndarray
-
-
-def covers(
-    lids: list[Lid], token: np.ndarray, points: np.ndarray, full: np.ndarray, top: int, left: int
-) -> list[Cover]:
-    """The lids to draw; reads the warp's map `full` (first px: canvas (top, left)) before the
-    gaze changes it."""
-    found = []
-    for lid in lids:
-        blink = float(np.clip(token[INDEX["eyeBlink" + lid.eye.letter]], 0, 1))
-        grid = eye_grid(lid.eye, points, 0.15, 0.35, 0.25) if blink > LEAST else None
-        if grid is None or grid.rows.start < top or grid.cols.start < left:
-            continue
-        part = full[
-            grid.rows.start - top : grid.rows.stop - top,
-            grid.cols.start - left : grid.cols.stop - left,
-        ]
-        if part.shape[:2] == grid.x.shape:
-            found.append(Cover(lid, grid, blink, part.copy()))
-    return found
-
-
-def draw_cover(out: np.ndarray, cover: Cover) -> None:
-    """Paint one lid over `out` [1088, 704, 4] uint8."""
-    lid, grid, blink, w = cover.lid, cover.grid, cover.blink, cover.grid.width
-    closing = closed_margin(grid)
-    slide = ((closing - grid.top) * (1 - blink)).astype(np.float32)
-    margin = closing - slide
-    source = cover.source
-    source[..., 0] += slide * np.float32(grid.down[0]) - np.float32(lid.left)
-    source[..., 1] += slide * np.float32(grid.down[1]) - np.float32(lid.top)
-    skin = cv2.remap(lid.patch, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    climb = min(1.0, 1.7 * blink)
-    edge = grid.top - (COVER_TOP * climb + 0.02) * w * np.maximum(grid.ends, 0.3)
-    alpha = np.clip((grid.y - edge) / (COVER_SOFT * w), 0, 1)
-    alpha *= np.clip((margin + LASH * w * grid.ends + 0.5 - grid.y) / (0.06 * w + 0.5), 0, 1)
-    alpha *= np.clip(grid.x / (0.06 * w) + 2, 0, 1) * np.clip((w - grid.x) / (0.06 * w) + 2, 0, 1)
-    alpha = (alpha * min(1.0, 4 * blink)).astype(np.float32)[..., None]
-    below = np.clip((grid.y - margin) / 1.0, 0, 1).astype(np.float32)[..., None]
+    slide = ((shut_margin(grid) - grid.top) * (1 - blink)).astype(np.float32)
+    margin = shut_margin(grid) - slide
+    source -= np.array([lid.left, lid.top], np.float32)
+    skin = cv2.remap(
+        lid.skin, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )[..., :3]
+    source += slide[..., None] * grid.down.astype(np.float32)
+    lashes = cv2.remap(lid.lashes, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+    edge = _upper_edge(grid, lid.eye, lid.reach * min(1.0, 0.25 + 1.5 * blink))
+    alpha = np.clip((grid.y - edge) / (COVER_SOFT * w) + 1, 0, 1)
+    lower = margin + (0.03 + 0.05 * (1 - grid.ends)) * w * blink
+    alpha *= np.clip((lower - grid.y) / (0.03 * w * blink + 1.0) + 0.7, 0, 1)
+    alpha *= _sides(grid, lid.eye, SIDE_SOFT)
+    shown = min(1.0, 4 * blink)
+    alpha = (alpha * shown).astype(np.float32)[..., None]
     under = out[grid.rows, grid.cols, :3]
-    shown = skin + (np.minimum(skin, under) - skin.astype(np.float32)) * below
-    under[:] = np.clip(under + (shown - under) * alpha + 0.5, 0, 255).astype(np.uint8)
+    result = under + (skin - under.astype(np.float32)) * alpha
+    result *= 1 - lashes[..., 3:].astype(np.float32) * (shown / 255)
+    result += lashes[..., :3].astype(np.float32) * shown
+    under[:] = np.clip(result + 0.5, 0, 255).astype(np.uint8)

@@ -116,7 +116,7 @@ class Mouth:
         drop = pose.jaw[14] - pose.skull[14]
         jaw = base + drop
         rounded = float(token[INDEX["mouthFunnel"]] + token[INDEX["mouthPucker"]])
-        lit = float(np.clip(0.50 + 0.05 * gap.size / mm, 0.50, 0.92))
+        lit = float(np.clip(0.66 + 0.035 * gap.size / mm, 0.66, 0.95))
         inside = self._cavity(gap)
         jx, jy = _along(gap, jaw, right), _along(gap, jaw, down)
         tongue = float(token[INDEX["tongue"]])

@@ -15,13 +15,12 @@ from engine.models.base import Progress
 from engine.portrait.canvas import Canvas
 from engine.portrait.coefficients import COUNT, INDEX, clip
 from engine.portrait.colours import measure_colours
-from engine.portrait.eyes import move_gaze
+from engine.portrait.eyes import Eyes
 from engine.portrait.fields import Fields, dense_fields, with_breath
 from engine.portrait.fields_file import read_fields, write_fields
 from engine.portrait.grid import HEIGHT, WIDTH
 from engine.portrait.head import breath_field, head_matrix, make_head
 from engine.portrait.headframe import head_frame
-from engine.portrait.lids import covers, draw_cover, paint_lids
 from engine.portrait.mouth import Mouth
 from engine.portrait.points import Points
 from engine.portrait.rig_face import vertex_bases
@@ -50,7 +49,7 @@ class PortraitRenderer:
         self._warp = Warp(self._pixels, with_breath(fields, INDEX["breath"], breath), self._head)
         self._points = Points(canvas.landmarks, tokens, bases, self._head)
         colours = measure_colours(self._pixels, canvas.landmarks)
-        self._lids = paint_lids(self._pixels, canvas.landmarks)
+        self._eyes = Eyes(self._pixels, canvas.landmarks)
         self._mouth = Mouth(canvas, frame, colours)
         self.stage_ms: dict[str, float] = {}
         progress(1.0, "face ready")
@@ -60,6 +59,8 @@ class PortraitRenderer:
         assert token.shape == (COUNT,), token.shape
         assert out.shape == self._pixels.shape and out.dtype == np.uint8
         token = clip(np.nan_to_num(token.astype(np.float32)))
+        # A share of the jaw's gap by contract; its basis cancels the gap of jawOpen 1.
+        token[INDEX["mouthClose"]] *= token[INDEX["jawOpen"]]
         clock = [time.thread_time()]
         if not np.abs(token).max() > 1e-4:  # neutral is the picture itself
             out[:] = self._pixels
@@ -71,13 +72,11 @@ class PortraitRenderer:
         warp.solve(token, turn, pose.points)
         clock.append(time.thread_time())
         top, left = warp.rows.start, warp.cols.start
-        lids = covers(self._lids, token, pose.points, warp.map, top, left)
-        move_gaze(warp.map, top, left, token, pose.points)
+        lids = self._eyes.edit(warp.map, top, left, token, pose.points)
         clock.append(time.thread_time())
         warp.draw(out)
         clock.append(time.thread_time())
-        for lid in lids:
-            draw_cover(out, lid)
+        self._eyes.draw(out, lids)
         clock.append(time.thread_time())
         self._mouth.draw(out, pose)
         clock.append(time.thread_time())

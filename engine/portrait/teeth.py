@@ -11,7 +11,7 @@ import numpy as np
 STRIP_MM = (60.0, 16.0)  # width, height
 DRAW_PX = 8  # px a mm while drawing
 # From the middle outwards, mm.
-UPPER_WIDTHS, UPPER_HEIGHTS = (8.4, 6.6, 7.4, 6.6, 6.4, 8.5), (10.2, 9.5, 9.9, 9.0, 8.6, 8.0)
+UPPER_WIDTHS, UPPER_HEIGHTS = (8.4, 6.6, 7.4, 6.6, 6.4, 8.5), (10.2, 9.7, 9.9, 9.2, 8.8, 8.2)
 LOWER_WIDTHS, LOWER_HEIGHTS = (5.4, 5.9, 6.8, 6.6, 6.6, 9.0), (8.6, 8.8, 9.4, 8.2, 7.6, 7.0)
 UPPER_ARCH, LOWER_ARCH = 25.0, 22.0  # radius
 ENAMEL = np.array([206, 222, 232], np.float32)  # BGR

@@ -15,6 +15,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from engine.portrait.coefficients import INDEX
 from engine.portrait.fields import Basis, Fields
 from engine.portrait.grid import ALL, CELL, PAD, Box, box_where, to_cells
 from engine.portrait.head import Head
@@ -23,6 +24,7 @@ from engine.portrait.mesh import LOWER_INNER, UPPER_INNER
 ROUNDS = 5  # of the fixed point; the lower lip's steeper field takes LIP_ROUNDS
 LIP_ROUNDS = 8
 SEAM_BLUR = 0.6  # px: more would pull the picture's own teeth into closed lips
+BREATH = INDEX["breath"]
 LEAST = 1e-4  # coefficients below this do nothing
 SUB = 4  # bits of a pixel for polygon corners
 
@@ -30,16 +32,22 @@ SUB = 4  # bits of a pixel for polygon corners
 class Field:
     """A displacement field over one box: sum of bases, head turn, inverse. Buffers are reused."""
 
-    def __init__(self, box: Box, bases: list[Basis], head: Head, rounds: int) -> None:
+    def __init__(
+        self, box: Box, face: Box, bases: list[Basis], head: Head, rounds: int
+    ) -> None:
+        """`face`: the part of `box` that any expression moves."""
         h, w = box.shape
         self.box, self._bases, self._rounds = box, bases, rounds
         x, y = np.meshgrid(np.arange(w, dtype=np.float32), np.arange(h, dtype=np.float32))
         self._index = np.stack([x, y], -1)
-        corner = np.array([box.left, box.top], np.float32)
-        self._from_pivot = self._index + corner - head.pivot.astype(np.float32)
-        self._place = np.empty((h, w, 3), np.float32)
-        self._place[..., 2] = head.depth[box.cells]
-        self._follow = np.repeat(head.follow[box.cells][..., None], 2, 2)
+        follow, depth = head.follow[box.cells], head.depth[box.cells]
+        from_pivot = self._index + np.float32([box.left, box.top]) - head.pivot.astype(np.float32)
+        # The turn of the resting picture, weighted: one matrix product a frame.
+        place = np.dstack([from_pivot, depth, np.ones_like(depth)])
+        self._place = np.ascontiguousarray(place * follow[..., None])
+        self._shaped = face.inside(box)  # what the expression moved turns with the head
+        self._follow = np.repeat(follow[self._shaped][..., None], 2, 2)
+        self._face_step = np.empty_like(self._follow)
         self.forward = np.zeros((h, w, 2), np.float32)
         self.backward = np.empty((h, w, 2), np.float32)
         self._step = np.empty((h, w, 2), np.float32)
@@ -56,9 +64,11 @@ class Field:
         """Rigid head motion of what the expression moved."""
         if matrix is None:
             return
-        np.add(self._from_pivot, self.forward, out=self._place[..., :2])
+        face = self.forward[self._shaped]
+        cv2.transform(face, matrix[:, :2], dst=self._face_step)
+        cv2.multiply(self._face_step, self._follow, dst=self._face_step)
+        cv2.add(face, self._face_step, dst=face)
         cv2.transform(self._place, matrix, dst=self._step)
-        cv2.multiply(self._step, self._follow, dst=self._step)
         cv2.add(self.forward, self._step, dst=self.forward)
 
     def invert(self) -> np.ndarray:
@@ -73,6 +83,14 @@ class Field:
         return self.backward
 
 
+def face_box(fields: Fields) -> Box:
+    """Cells that some basis moves, breathing aside: shoulders do not turn with the head."""
+    box = fields.mouth
+    for basis in fields.upper:
+        box = box if basis.token == BREATH else box.join(basis.box)
+    return box
+
+
 def moving_box(fields: Fields, head: Head) -> Box:
     """Every cell that can move, and one more on each side."""
     box = fields.mouth.join(box_where(head.follow > 0) or fields.mouth)
@@ -85,8 +103,8 @@ class Warp:
     def __init__(self, pixels: np.ndarray, fields: Fields, head: Head) -> None:
         self._pixels = pixels
         box = moving_box(fields, head)
-        self.upper = Field(box, fields.upper, head, ROUNDS)
-        self.lower = Field(fields.mouth, fields.lower, head, LIP_ROUNDS)
+        self.upper = Field(box, face_box(fields), fields.upper, head, ROUNDS)
+        self.lower = Field(fields.mouth, fields.mouth, fields.lower, head, LIP_ROUNDS)
         self._mouth_cells = fields.mouth.inside(box)
         h, w = box.shape
         self._small = np.empty((h, w, 2), np.float32)
@@ -178,10 +196,9 @@ def below_lips(points: np.ndarray) -> np.ndarray:
     """[n, 2] px: the region under the middle of the lip gap, the line carried on at both ends."""
     middle = (points[list(UPPER_INNER), :2] + points[list(LOWER_INNER), :2]) / 2
     along = middle[-1] - middle[0]
-    line = [middle[0] - 1.2 * along, *middle, middle[-1] + 1.2 * along]
-    far = np.array([-along[1], along[0]]) * 20 / max(float(np.hypot(*along)), 1e-3)
-    far = far * max(float(np.hypot(*along)), 1.0)
-    return np.array([*line, line[-1] + far, line[0] + far])
+    first, last = middle[0] - 1.2 * along, middle[-1] + 1.2 * along
+    far = 20 * np.array([-along[1], along[0]])
+    return np.concatenate([first[None], middle, last[None], [last + far, first + far]])
 
 
 def sample_back(field: Field, px: np.ndarray) -> np.ndarray:
