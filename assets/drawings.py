@@ -78,8 +78,8 @@ def _neckline(n: float) -> Points:
 
 def neck_shape(look: Look) -> np.ndarray:
     n = look.neck
-    return shape(mirrored([(0, 1.8), (n, 1.9), (n * 0.97, 3.1), (n * 1.12, 3.30), (n * 1.42, 3.85),
-                           (n * 1.3, 4.55), (0, 5.05)]))  # fmt: skip
+    return shape(mirrored([(0, 1.8), (n, 1.9), (n * 0.97, 3.1), (n * 1.12, 3.30), (n * 1.2, 3.85),
+                           (n * 1.2, 4.55), (0, 5.05)]))  # fmt: skip
 
 
 def neck(sheet: Sheet, look: Look) -> None:

@@ -25,9 +25,10 @@ sys.path.insert(0, str(HERE.parent))  # a script beside the package: run without
 import drawings  # noqa: E402
 import looks  # noqa: E402
 from airbrush import Colour, Sheet  # noqa: E402
+from drawn_landmarks import landmarks  # noqa: E402
 from enlarge import enlarge  # noqa: E402
 
-from engine.protocol.character import CharacterSpec, Framing  # noqa: E402
+from engine.protocol.character import CharacterSpec  # noqa: E402
 from engine.protocol.character_file import SUFFIX, write_character  # noqa: E402
 
 OWN = "Drawn by Avatar Studio's own program, Apache-2.0"
@@ -132,9 +133,9 @@ def jpeg(bgr: np.ndarray) -> bytes:
     return data.tobytes()
 
 
-def save(folder: Path, name: str, picture: bytes, licence: str, framing: Framing | None) -> None:
-    path = folder / (name.lower() + SUFFIX)
-    write_character(path, CharacterSpec(name=name, framing=framing, licence=licence), picture)
+def save(folder: Path, spec: CharacterSpec, picture: bytes) -> None:
+    path = folder / (spec.name.lower() + SUFFIX)
+    write_character(path, spec, picture)
     sys.stderr.write(f"{path.name}: {path.stat().st_size // 1024} kB\n")
 
 
@@ -149,15 +150,18 @@ def main() -> None:
     only = [name for name in options.only.split(",") if name]
     for name, look in looks.LOOKS.items():
         if not only or name in only:
-            save(folder, name, jpeg(drawings.draw(look)), OWN, None)
+            picture = jpeg(drawings.draw(look))
+            points = landmarks(look, picture)
+            save(folder, CharacterSpec(name=name, landmarks=points, licence=OWN), picture)
     if not only or "Eileen" in only:
-        save(folder, "Eileen", jpeg(decoded(astronaut(options.scratch))), NASA, None)
+        picture = jpeg(decoded(astronaut(options.scratch)))
+        save(folder, CharacterSpec(name="Eileen", licence=NASA), picture)
     if not only or any(painting.name in only for painting in PAINTINGS):
         pictures = originals(options.scratch)
         for painting in PAINTINGS:
             if not only or painting.name in only:
                 picture = jpeg(composed(painting, pictures[painting.name]))
-                save(folder, painting.name, picture, WESNOTH, None)
+                save(folder, CharacterSpec(name=painting.name, licence=WESNOTH), picture)
 
 
 if __name__ == "__main__":
