@@ -27,7 +27,7 @@ from engine.protocol.character import CharacterSpec, Framing
 from engine.protocol.framing import automatic_framing
 from engine.protocol.messages import FaceFound
 
-INGEST = 1  # raise when the same bytes give another canvas: old cache entries are then not used
+INGEST = 2  # raise when the same bytes give another canvas: old cache entries are then not used
 
 
 @dataclass(frozen=True, slots=True)
