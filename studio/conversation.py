@@ -33,6 +33,7 @@ class Conversation(QObject):
         super().__init__(parent)
         self._link = link
         self.session = 0
+        self._former = 0  # open on the engine when the link was lost
         self.epoch = -1
         self.synthetic = False
         self.is_running = False
@@ -49,7 +50,6 @@ class Conversation(QObject):
         if (model, options) != (self._model, self._options):
             self._model, self._options = model, options
             if self.session:
-                self._send(pm.CloseSession(session=self.session))
                 self.engine_came()
 
     def want_character(self, spec: CharacterSpec, picture: bytes) -> None:
@@ -68,14 +68,18 @@ class Conversation(QObject):
 
     # --- the engine comes and goes ------------------------------------------------------------
     def engine_came(self) -> None:
-        """WELCOME: take all steps anew, in a new session."""
+        """WELCOME: take all steps anew, in a new session; an old one is not left behind."""
         self.engine_left()
+        if self._former:
+            self._send(pm.CloseSession(session=self._former))  # of another engine: it says no
+            self._former = 0
         self._request(
             pm.OpenSession(model=self._model, options=self._options), self._opened, OPEN_S
         )
 
     def engine_left(self) -> None:
         self._generation += 1
+        self._former = self.session or self._former
         self.session, self.epoch, self.is_running, self._loading = 0, -1, False, 0
 
     def _opened(self, reply: pm.Reply) -> None:

@@ -7,6 +7,7 @@ GUI thread only; nothing here blocks. Can be driven headless, which is how it is
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import msgspec
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.clock import SAMPLES_PER_BLOCK
 from engine.errors import EngineError
 from engine.protocol import messages as pm
 from engine.protocol.audio_block import AudioBlock
 from engine.protocol.character import CharacterSpec, Settings
 from studio.conversation import Conversation, OnDone
-from studio.engine_process import EngineProcess, ReadyLine
+from studio.engine_life import EngineLife
 from studio.file_audio import FileAudio
 from studio.gui_calls import GuiCalls
 from studio.link import EngineLink
@@ -68,8 +70,9 @@ class SessionFlow(QObject):
             lambda: self.pace.head, lambda: self.pace.picture_delay,
         )  # fmt: skip
         self.watching = Watching(self)
-        self._process: EngineProcess | None = None
-        self._engine_command = engine_command
+        self.engine = EngineLife(
+            self.link, self.state, self.calls, engine_command, self.watching.engine_said, self
+        )
         self._wants_live = False
         self._file: FileAudio | None = None
         self._newest_settings: Settings | None = None
@@ -79,15 +82,15 @@ class SessionFlow(QObject):
         self._connect()
 
     def _connect(self) -> None:
-        self.link.connected.connect(self._engine_came)
-        self.link.lost.connect(self._engine_left)
-        self.link.refused.connect(self._engine_refused)
+        self.engine.came.connect(self._engine_came)
+        self.engine.left.connect(self._engine_left)
+        self.engine.refused.connect(self._engine_refused)
         self.link.telemetry.connect(self.watching.telemetry)
         self.talk.running.connect(self._character_on_stage)
         self.talk.character_loaded.connect(self._character_loaded)
         self.talk.failed.connect(self._step_failed)
 
-    # --- life ---------------------------------------------------------------------------------
+    # --- life -----------------------------------------------------------------------------------
     def start(self, endpoint: str | None = None) -> None:
         """Start the local engine as a child, or use the engine at `endpoint` (tcp://host:port)."""
         endpoint = endpoint or self.settings.text("engine")
@@ -96,18 +99,7 @@ class SessionFlow(QObject):
         self.voice.start()
         self._apply_voice_settings()
         self.watching.start()
-        if endpoint:
-            self.state.update_engine(link="connecting", endpoint=endpoint, local=False)
-            self.link.open(endpoint, server_key=self.settings.text("engine_key"))
-            return
-        self.state.update_engine(link="starting", detail="starting the engine", local=True)
-        self._process = EngineProcess(
-            lambda ready: self.calls.post("ready", lambda: self._local_engine_ready(ready)),
-            lambda why: self.calls.post("restart", lambda: self._local_engine_died(why)),
-            lambda error: self.calls.post("gave up", lambda: self._engine_refused(error)),
-            self.watching.engine_said, self._engine_command,
-        )
-        self._process.start()
+        self.engine.open(endpoint, self.settings.text("engine_key"))
 
     def shut_down(self) -> None:
         """Stop voice, recording, link and child engine; returns within some 3 s. Idempotent."""
@@ -118,14 +110,11 @@ class SessionFlow(QObject):
         self.pace.tap = None
         self.recorder.stop()
         self.voice.close()
-        self.link.close()
-        if self._process is not None:
-            self._process.stop()
+        self.engine.close()
 
     def restart_engine(self) -> None:
         """End the child engine; it comes back with session, character and settings."""
-        if self._process is not None:
-            self._process.restart()
+        self.engine.restart()
 
     # --- character ------------------------------------------------------------------------------
     def inspect_picture(self, picture: bytes) -> None:
@@ -159,7 +148,7 @@ class SessionFlow(QObject):
         self.state.update_session(model=model)
         self.talk.want_model(model, self._model_options())
 
-    # --- voice ------------------------------------------------------------------------------------
+    # --- voice ----------------------------------------------------------------------------------
     def choose_microphone(self, name: str = "") -> None:
         """Take the microphone of that name as the voice; "" is the default device."""
         self.stop()
@@ -263,6 +252,14 @@ class SessionFlow(QObject):
         self.state.update_voice(playing=False)
         self._change_epoch(lambda done: None)
 
+    def session_failed(self, error: EngineError) -> None:
+        """The engine gave the session up: say why; loading the character again revives it."""
+        self._wants_live = False
+        self.voice.halt()
+        self.state.update_session(live=False)
+        self.state.update_voice(playing=False)
+        self.failed.emit(error)
+
     def resync(self) -> None:
         """Measure sound against picture anew and jump there."""
         self.pace.relearn()
@@ -328,39 +325,24 @@ class SessionFlow(QObject):
     def run_doctor(self) -> None:
         self.link.request(pm.Doctor(), self.doctor_reported.emit, self.failed.emit, INSPECT_S)
 
-    # --- the engine comes and goes ---------------------------------------------------------------
-    def _local_engine_ready(self, ready: ReadyLine) -> None:
-        self.state.update_engine(link="connecting", detail="connecting", endpoint=ready.control)
-        self.link.open(ready.control, ready.public_key, ready.token)
-
-    def _local_engine_died(self, why: str) -> None:
-        assert self._process is not None
-        self.state.update_engine(restarts=self.state.engine.restarts + 1)
-        self._engine_left(why)
-
+    # --- the engine comes and goes --------------------------------------------------------------
     def _engine_came(self, welcome: pm.Welcome) -> None:
-        self.state.update_engine(
-            link="ready", detail="", version=welcome.engine_version,
-            models=tuple(welcome.models), features=tuple(welcome.features),
-        )  # fmt: skip
         self.watching.say("info", f"engine {welcome.engine_version} is ready")
         self.talk.engine_came()
 
     def _engine_left(self, why: str) -> None:
         """The last frame stays up; everything comes back when the engine does."""
-        if self.state.engine.link == "ready":
+        if self.talk.session:
             self.watching.say("warning", why)
-        self.state.update_engine(link="recovering" if self._process else "lost", detail=why)
         self.state.update_session(live=False, state="NOT_READY")
         self.voice.halt()
         self.talk.engine_left()
 
     def _engine_refused(self, error: EngineError) -> None:
         self._engine_left(str(error))
-        self.state.update_engine(link="failed", detail=str(error))
         self.failed.emit(error)
 
-    # --- steps of the conversation ----------------------------------------------------------------
+    # --- steps of the conversation --------------------------------------------------------------
     def _character_loaded(self, loaded: pm.CharacterLoaded) -> None:
         self.state.update_character(
             loaded=True, busy=False, progress=1.0, what="", face=loaded.face,
@@ -381,15 +363,19 @@ class SessionFlow(QObject):
             self.state.update_character(busy=False, what="")
         self.failed.emit(error)
 
-    # --- from other threads -----------------------------------------------------------------------
+    # --- from other threads ---------------------------------------------------------------------
     def _send_block(self, block: AudioBlock) -> None:
+        """Voice thread."""
+        if block.capture_time_ns and block.first_sample // SAMPLES_PER_BLOCK % 2 == 0:
+            now_ns = time.monotonic_ns()
+            self.timings.add("capture", (now_ns - block.capture_time_ns) / 1e6, now_ns)
         self.link.send_block(block)
         self.recorder.block(block)
 
     def _post_voice_event(self, what: str, value: object) -> None:
         self.calls.post(what, lambda: self.watching.voice_event(what, value))
 
-    # --- settings -----------------------------------------------------------------------------------
+    # --- settings -------------------------------------------------------------------------------
     def _model_options(self) -> dict[str, float]:
         frames = self.settings.number("frames_per_chunk")
         return {"frames_per_chunk": frames} if frames else {}

@@ -153,7 +153,7 @@ class Voice:
         for block in source.read(now_ns):
             samples = np.zeros_like(block.samples) if self._muted else block.samples
             gated = self._gate.process(samples)
-            self._level = measure(samples)
+            self._level = measure(block.samples)  # what the device hears, muted or not
             if self._live is None:
                 continue
             if self._live.shift is None:

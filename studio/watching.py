@@ -1,4 +1,4 @@
-"""Watching: turns telemetry, voice events and reports into `StudioState`, and notices what is wrong.
+"""Watching: turns telemetry, voice events and reports into `StudioState`, notices what is wrong.
 
 Looks four times a second for late or missing pictures. Decides nothing. GUI thread only.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
 
+from engine.errors import CODES, EngineError
 from engine.protocol import messages as pm
 from studio.recorder import RecordingReport
 from studio.voice_level import Level
@@ -60,8 +61,11 @@ class Watching(QObject):
     def _session_state(self, message: pm.SessionState) -> None:
         if message.session != self._flow.talk.session:
             return
-        if message.state == "COMPLETED":
+        if message.state in ("COMPLETED", "FAILED"):
             self._flow.talk.completed()
+        if message.state == "FAILED" and self._flow.state.session.state != "FAILED":
+            error = EngineError(known(message.code), message.message, message.hint)
+            self._flow.session_failed(error)
         self._flow.state.update_session(
             state=message.state, epoch=message.epoch, counters=message.counters,
             age_s=message.age_s, synthetic=message.synthetic, kernel_path=message.kernel_path,
@@ -142,3 +146,8 @@ class Watching(QObject):
         if stalled and not flow.state.session.stalled:
             self.say("warning", "no picture for 1 s while the voice goes on")
         flow.state.update_session(late=late, stalled=stalled)
+
+
+def known(code: str) -> str:
+    """A newer engine may have codes that this studio does not know."""
+    return code if code in CODES else "internal"

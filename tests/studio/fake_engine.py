@@ -27,7 +27,10 @@ class FakeEngine:
         for lane, socket in self.sockets.items():
             socket.linger = 0
             socket.bind(endpoint if lane == "control" else "tcp://127.0.0.1:*")
-        self.endpoints = {n: s.getsockopt_string(zmq.LAST_ENDPOINT) for n, s in self.sockets.items()}
+        self.endpoints = {
+            name: socket.getsockopt_string(zmq.LAST_ENDPOINT)
+            for name, socket in self.sockets.items()
+        }
         self.requests, self.blocks, self.answers = [], [], {}
         self.mute = False
         self.outbox = []

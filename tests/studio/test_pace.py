@@ -1,6 +1,8 @@
-"""The pace with injected positions and times: old epochs, tap, coalesced wake-ups, idle spreading."""
+"""The pace with injected positions and times: old epochs, tap, coalesced wake-ups, idle."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -96,7 +98,7 @@ def test_without_sound_a_chunk_is_spread(bench):
         if taken:
             shown.append((ms, taken.frame_index))
     assert [index for _, index in shown] == [0, 1, 2, 3]
-    assert all(35 <= b - a <= 45 for (a, _), (b, _) in zip(shown, shown[1:]))
+    assert all(35 <= b - a <= 45 for (a, _), (b, _) in pairwise(shown))
 
 
 def test_without_sound_a_backlog_is_cut(bench):

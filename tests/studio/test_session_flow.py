@@ -66,7 +66,8 @@ class Stage:
         rows = [(p, pts) for now, _, pts, p, _ in self.painted if p is not None and now >= since_ns]
         late = [p - pts - SAMPLES_PER_FRAME for p, pts in rows]
         early = [pts - p for p, pts in rows]
-        return np.array([samples_to_ms(max(a, 0) - max(b, 0)) for a, b in zip(late, early)])
+        pairs = zip(late, early, strict=True)
+        return np.array([samples_to_ms(max(a, 0) - max(b, 0)) for a, b in pairs])
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_a_killed_engine_comes_back_with_everything(stage, tmp_path):
     s.qtbot.wait(1000)
     held = s.flow.mailbox.latest
     killed = time.monotonic()
-    os.kill(s.flow._process.pid, signal.SIGKILL)
+    os.kill(s.flow.engine.process.pid, signal.SIGKILL)
     s.wait(lambda: s.flow.state.engine.link == "recovering", 5)
     assert s.flow.mailbox.latest.frame_index >= held.frame_index, "the last frame stays up"
     s.wait(lambda: s.flow.state.session.live, 20)

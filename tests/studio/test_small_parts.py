@@ -43,7 +43,7 @@ def test_mailbox_newest_wins_one_wake_up_and_counts():
     assert box.take() is None and box.latest is None
 
 
-# --- timings --------------------------------------------------------------------------------------
+# --- timings ------------------------------------------------------------------------------------
 def test_timings_fps_latency_and_stages():
     timings = Timings()
     for index in range(240):
@@ -97,7 +97,7 @@ def test_timings_are_bounded():
     assert len(timings._rings["paint"]) == 2_400
 
 
-# --- state and calls ------------------------------------------------------------------------------
+# --- state and calls ----------------------------------------------------------------------------
 def test_state_signals_only_real_changes(qtbot):
     state, seen = StudioState(), []
     state.voice_changed.connect(seen.append)
@@ -124,7 +124,7 @@ def test_calls_of_a_key_coalesce_and_run_in_the_gui_thread(qtbot):
     assert ran == [(999, here), ("other", here)]
 
 
-# --- settings ---------------------------------------------------------------------------------------
+# --- settings -----------------------------------------------------------------------------------
 def test_settings_survive_a_restart_and_keep_unknown_keys(tmp_path):
     path = tmp_path / "deep" / "settings.json"
     settings = StudioSettings(path)
@@ -137,7 +137,10 @@ def test_settings_survive_a_restart_and_keep_unknown_keys(tmp_path):
     assert "from_the_future" in path.read_text()
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{", '{"gate_db": "loud"}', '{"gate_db": 12}', "\x00"])
+DAMAGED = ["", "[1]", "{", '{"gate_db": "loud"}', '{"gate_db": 12}', "\x00"]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
 def test_damaged_settings_fall_back(tmp_path, text):
     path = tmp_path / "s.json"
     path.write_text(text)
@@ -146,7 +149,7 @@ def test_damaged_settings_fall_back(tmp_path, text):
 
 def test_settings_refuse_and_say_the_limits(tmp_path):
     settings = StudioSettings()
-    with pytest.raises(EngineError, match="from -100.0 to 0.0"):
+    with pytest.raises(EngineError, match=r"from -100\.0 to 0\.0"):
         settings.set("gate_db", 3.0)
     with pytest.raises(EngineError, match="bool"):
         settings.set("monitor", "yes")
@@ -169,7 +172,7 @@ def test_every_default_is_valid():
         assert settings.get(row.key) == row.default
 
 
-# --- level and gate -----------------------------------------------------------------------------------
+# --- level and gate -----------------------------------------------------------------------------
 def test_level_of_known_signals():
     tone = np.sin(2 * np.pi * 1000 * np.arange(960) / SAMPLE_RATE).astype(np.float32)
     level = measure(tone * 0.5)
@@ -191,7 +194,7 @@ def test_gate_opens_at_once_holds_and_closes():
     assert NoiseGate(-100.0).process(quiet) is quiet
 
 
-# --- positions ------------------------------------------------------------------------------------------
+# --- positions ----------------------------------------------------------------------------------
 def test_marks_interpolate_and_never_run_ahead():
     marks = Marks()
     assert marks.sample_at(0) is None

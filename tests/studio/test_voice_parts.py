@@ -78,7 +78,7 @@ def test_unreadable_files_are_one_line(tmp_path, data):
     assert "\n" not in str(caught.value) and caught.value.hint
 
 
-# --- file play ------------------------------------------------------------------------------------
+# --- file play ----------------------------------------------------------------------------------
 class FakeSink:
     """A speaker whose clock is `now_ns` at a rate that may be wrong, with a latency."""
 
@@ -166,7 +166,7 @@ def test_a_dead_sink_is_left_at_the_sample_heard_last():
     assert play.is_sounding and abs(play.file_position(3 * NS, other) - here) < 960
 
 
-# --- monitor ----------------------------------------------------------------------------------------
+# --- monitor ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("ppm", [-200, 200])
 def test_monitor_keeps_sound_and_lips_together_with_wrong_clocks(ppm):
     sink, monitor = FakeSink(ppm), Monitor()
@@ -184,7 +184,7 @@ def test_monitor_keeps_sound_and_lips_together_with_wrong_clocks(ppm):
     assert np.abs(off_ms - 15).max() < 8, "at the picture's delay plus its margin"
 
 
-# --- microphone source --------------------------------------------------------------------------------
+# --- microphone source --------------------------------------------------------------------------
 class FakeMicrophone:
     def __init__(self):
         from studio.audio_devices import Device
@@ -192,12 +192,10 @@ class FakeMicrophone:
 
         self.device, self.clock = Device("Desk", "input", "x"), SampleClock()
         self.dead, self.has_spoken, self.closed, self.given = False, True, False, 0
-        self.opened_ns = None
+        self.opened_ns, self.ready = None, []
 
     def read(self):
         return self.ready.pop(0) if self.ready else None
-
-    ready: list = []
 
     def is_alive(self, now_ns):
         return not self.dead
@@ -273,7 +271,7 @@ def test_opener_tries_again_and_reports():
     assert opener.take() == "device" and opener.failures == 0
 
 
-# --- engine process ----------------------------------------------------------------------------------
+# --- engine process -----------------------------------------------------------------------------
 READY = '{"ready": true, "pid": 4, "endpoints": {"control": "ipc:///x"}, "token": "t"}'
 
 
