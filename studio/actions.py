@@ -26,6 +26,7 @@ class Spec:
     tooltip: str
     checkable: bool = False
     group: bool = False
+    tone: str = "text"
 
 
 # fmt: off
@@ -73,7 +74,7 @@ TABLE: tuple[Spec, ...] = (
     Spec("refresh_devices", "Voice", "Refresh devices", "Ctrl+Shift+D", "resync",
          "Look for microphones and speakers again"),
     Spec("record", "Record", "Record video", "Ctrl+R", "record",
-         "Record picture and sound as an MP4 file, 704 × 1088", checkable=True),
+         "Record picture and sound as an MP4 file, 704 × 1088", checkable=True, tone="danger"),
     Spec("pause_recording", "Record", "Pause recording", "Ctrl+Shift+R", "pause",
          "Pause or go on with the recording", checkable=True),
     Spec("snapshot", "Record", "Save snapshot", "Ctrl+P", "snapshot",
@@ -125,7 +126,7 @@ def build(parent: QWidget) -> dict[str, QAction]:
 
 
 def make(row: Spec, parent: QWidget) -> QAction:
-    action = QAction(icons.icon(row.icon), row.text, parent)
+    action = QAction(icons.icon(row.icon, row.tone), row.text, parent)
     action.setObjectName(row.id)
     action.setShortcut(QKeySequence(row.shortcut))
     action.setToolTip(f"{row.tooltip}  ({keys(row.shortcut)})")

@@ -112,6 +112,7 @@ class StudioApp(QObject):
         flow.frame_waiting.connect(self.commands.on_frame)
         flow.log_line.connect(self._on_log)
         flow.failed.connect(self.commands.tell)
+        flow.failed.connect(display.trouble)
         flow.doctor_reported.connect(self._on_doctor)
         display.state()
         display.voice(state.voice)

@@ -19,7 +19,9 @@ from engine.protocol.character_file import (
 from studio.settings import StudioSettings
 
 STARTERS = Path(__file__).resolve().parents[1] / "assets" / "characters"
-FIRST = "astronaut"  # on stage at the very first start, when the library has it
+FIRST = (
+    "eileen"  # on stage at the very first start: a photo, so that nobody takes it for a cartoon app
+)
 RECENT = 9  # one a key
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jfif")
 AUDIO = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".wma", ".mp4", ".webm")

@@ -41,6 +41,7 @@ class Display:
         self._thumbnails = files.library()
         self._wave_of = ("", 0)
         self._looking = ""
+        self._trouble = ""
         self._refreshes = 0
 
     def state(self) -> None:
@@ -48,9 +49,16 @@ class Display:
         window, state = self._window, self._flow.state
         window.engine_status.say(*words.engine_words(state.engine, state.session))
         window.session_status.say(*words.session_words(state.session, state.engine))
-        window.view.set_banner(words.banner(state.engine, state.session, state.character))
+        banner = words.banner(state.engine, state.session, state.character, self._trouble)
+        window.view.set_banner(banner)
         self._live()
         self._progress()
+
+    def trouble(self, error: EngineError) -> None:
+        """Why there is no character on stage, for as long as there is none."""
+        character = self._flow.state.character
+        self._trouble = "" if character.loaded or character.spec is None else str(error)
+        self.state()
 
     def looking(self, busy: bool, what: str) -> None:
         """A new picture is being looked at, before it becomes the character."""

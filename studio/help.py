@@ -12,12 +12,12 @@ from studio import actions
 from studio.error_dialog import versions
 from studio.widgets.buttons import label, plain, restyle
 
-COLUMNS = (("File", "Edit", "Record"), ("Voice", "Tools"), ("View", "Help"))
+COLUMNS = (("File", "Edit"), ("Voice", "Record"), ("View", "Tools", "Help"))
 WIDGET_KEYS = (
-    ("Left, Right", "Scrub the audio file by a second, when it has the focus"),
-    ("Arrows, +, −", "Move and zoom the framing, when it has the focus"),
-    ("Tab, Shift+Tab", "Next and previous control"),
-    ("Space", "Presses the control that has the focus"),
+    ("Tab", "Next control"),
+    ("Space", "Press the control in focus"),
+    ("← →", "Scrub the audio file"),
+    ("Arrows + −", "Move and zoom the framing"),
 )
 
 
@@ -53,14 +53,14 @@ def shortcuts(parent: QWidget | None) -> Sheet:
         column = QVBoxLayout()
         column.setSpacing(6)
         for menu in menus:
-            rows = [(r.shortcut, r.text.rstrip("…")) for r in actions.TABLE if r.menu == menu]
-            _group(column, menu, rows)
-        if "Help" in menus:
-            _group(column, "Anywhere", list(WIDGET_KEYS))
+            rows = [r for r in actions.TABLE if r.menu == menu]
+            _group(column, menu, [(actions.keys(r.shortcut), r.text.rstrip("…")) for r in rows])
+        if "File" in menus:
+            _group(column, "Controls", list(WIDGET_KEYS))
         column.addStretch(1)
         row.addLayout(column, 1)
     made = Sheet("Keyboard shortcuts", body, parent)
-    made.resize(1080, 640)
+    made.resize(1080, 660)
     return made
 
 
@@ -72,7 +72,7 @@ def _group(column: QVBoxLayout, title: str, rows: list[tuple[str, str]]) -> None
         words = label(text, "soft")
         words.setWordWrap(True)
         line.addWidget(words, 1)
-        line.addWidget(label(actions.keys(keys) or keys, "key"))
+        line.addWidget(label(keys, "key"))
         column.addLayout(line)
 
 
@@ -80,6 +80,7 @@ def doctor(rows: list[tuple[str, str, str, str]], parent: QWidget | None) -> She
     """What the machine has and lacks; rows are (what, ok | missing | warning, found, remedy)."""
     body = QWidget()
     grid = QGridLayout(body)
+    grid.setContentsMargins(0, 0, 6, 0)
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(8)
     grid.setColumnStretch(3, 1)
@@ -99,7 +100,8 @@ def doctor(rows: list[tuple[str, str, str, str]], parent: QWidget | None) -> She
 def about(parent: QWidget | None) -> Sheet:
     body = QWidget()
     column = QVBoxLayout(body)
-    column.setSpacing(10)
+    column.setContentsMargins(0, 0, 6, 0)
+    column.setSpacing(14)
     text = (
         "One picture and one voice become a talking face, live, at 24 frames a second. "
         "Free software under the Apache License 2.0; fonts: Inter (SIL Open Font License); "

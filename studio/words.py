@@ -64,8 +64,13 @@ def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
     return " · ".join(parts), tones.get(session.state, "disabled")
 
 
-def banner(engine: EngineView, session: SessionView, character: CharacterView) -> Banner | None:
-    """The one line over the picture, the most urgent first; None when all is well."""
+def banner(
+    engine: EngineView, session: SessionView, character: CharacterView, trouble: str = ""
+) -> Banner | None:
+    """The one line over the picture, the most urgent first; None when all is well.
+
+    `trouble` is why the character could not be put on stage, if it could not.
+    """
     if engine.link in ("starting", "connecting"):
         return Banner(
             sentence(engine.detail) or "Starting the engine…", "accent", busy=True, hold=True
@@ -83,6 +88,8 @@ def banner(engine: EngineView, session: SessionView, character: CharacterView) -
         return Banner("No new picture for a second: the engine is behind", "warning", busy=True)
     if character.busy and not character.loaded:
         return Banner(sentence(character.what) or "Preparing the character…", "accent", busy=True)
+    if trouble and not character.loaded:
+        return Banner(sentence(trouble), "danger", hold=True)
     return None
 
 

@@ -49,7 +49,7 @@ def push(action: QAction, role: str = "", text: str = "", tone: str = "text") ->
 
 def plain(text: str, tooltip: str, icon: str = "", role: str = "") -> QPushButton:
     """A button of its own, for what is no action of the table."""
-    button = QPushButton(text)
+    button = QPushButton(f" {text}" if icon else text)
     button.setProperty("role", role)
     button.setToolTip(tooltip)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -38,7 +38,7 @@ class ControlBar(QWidget):
         row.addStretch(1)
         row.addWidget(self.recording)
         self.record = _round(actions["record"])
-        self.record.setIcon(icons.icon("record", "danger"))
+        self.record.setProperty("tone", "danger")
         row.addWidget(self.record)
         for action in ("snapshot", "stage"):
             row.addWidget(_round(actions[action]))

@@ -14,6 +14,7 @@ from studio import icons
 
 SHOW_MS = 5_000
 ERROR_MS = 15_000
+TOP_PX = 56  # below the figures over the picture
 ICONS = {"info": ("info", "accent"), "done": ("check", "live"), "error": ("warning", "danger")}
 
 
@@ -90,4 +91,4 @@ class Toast(QFrame):
         layout = self.layout()
         assert layout is not None
         self.setFixedHeight(max(layout.totalHeightForWidth(self.width()), 44))
-        self.move((over.width() - self.width()) // 2, 16)
+        self.move((over.width() - self.width()) // 2, TOP_PX)

@@ -1,4 +1,4 @@
-"""SessionFlow's face without engine, sockets and devices: records calls, answers like a good engine.
+"""SessionFlow's face without engine, sockets and devices; it records calls and answers well.
 
 `tests/studio_ui/test_app.py` holds it to the real one's names and signals.
 """
@@ -76,9 +76,14 @@ class StubFlow(QObject):
         self.state.update_character(spec=spec, picture=picture, loaded=True, busy=False)
         self.character_loaded.emit(
             pm.CharacterLoaded(
-                session=1, name=spec.name, face=self.faces[min(spec.face, len(self.faces) - 1)],
-                warnings=[], automatic=Framing(), ingest_ms=1.0, cached=False,
-            )  # fmt: skip
+                session=1,
+                name=spec.name,
+                face=self.faces[min(spec.face, len(self.faces) - 1)],
+                warnings=[],
+                automatic=Framing(),
+                ingest_ms=1.0,
+                cached=False,
+            )
         )
 
     def go_live(self) -> None:

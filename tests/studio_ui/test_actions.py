@@ -1,4 +1,4 @@
-"""Every action has everything, every control has a name and a tooltip, every key leads somewhere."""
+"""Every action is complete, every control has name and tooltip, every key leads somewhere."""
 
 from __future__ import annotations
 
@@ -136,9 +136,7 @@ def test_everything_is_reached_by_tab(app):
             chain.add(here)
             here = here.nextInFocusChain()
         missing = [
-            repr(w)
-            for w in controls(window)
-            if w.isVisible() and w.isEnabled() and w not in chain
+            repr(w) for w in controls(window) if w.isVisible() and w.isEnabled() and w not in chain
         ]
         unreachable = [
             repr(w) for w in controls(window)

@@ -1,4 +1,4 @@
-"""The whole app: opened and closed a hundred times, stalled, crashed under, and put together right."""
+"""The whole app: opened and closed a hundred times, stalled, crashed under, put together right."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from studio import error_dialog
 from studio.app import StudioApp
+from studio.character_files import CharacterFiles
 from studio.commands import SAMPLE
 from studio.session_flow import SessionFlow
 from studio.settings import StudioSettings
@@ -49,7 +50,9 @@ def test_calls_that_the_app_makes_exist_in_the_real_flow(app, monkeypatch, tmp_p
     assert len(called) >= 10 and called <= real, called - real
 
 
-def test_a_hundred_times_open_and_closed(themed, tmp_path):
+def test_a_hundred_times_open_and_closed(themed, tmp_path, monkeypatch):
+    few = CharacterFiles(StudioSettings(None)).library()[:1]
+    monkeypatch.setattr(CharacterFiles, "library", lambda _: few)
     before = len(QApplication.topLevelWidgets())
     for cycle in range(CYCLES):
         settings = StudioSettings(tmp_path / "studio.json")
@@ -68,7 +71,7 @@ def test_a_hundred_times_open_and_closed(themed, tmp_path):
 
 
 def test_void_calls_keep_none_alive(themed):
-    """Some binding versions drop a reference to None on every void call and abort after thousands."""
+    """Some versions of the binding drop a reference to None on every void call, then abort."""
     widget = QWidget()
     label = QLabel(widget)
     for index in range(50_000):
@@ -224,5 +227,3 @@ def test_fault_dialog_copies_a_report(app):
     assert "7 where 3" in shown and "Traceback" not in shown
     assert dialogs[0].report.isHidden()
     dialogs[0].accept()
-
-

@@ -307,7 +307,8 @@ def test_draft_brings_unsaved_changes_back(themed, settings, tmp_path):
 
 
 @pytest.mark.parametrize(("stem", "title"), [
-    ("photo_of-ada", "Photo of ada"), ("IMG", "IMG"), ("-", "Untitled"), ("x" * 300, "X" + "x" * 119),
+    ("photo_of-ada", "Photo of ada"), ("IMG", "IMG"), ("-", "Untitled"),
+    ("x" * 300, "X" + "x" * 119),
 ])  # fmt: skip
 def test_titles(tmp_path, stem, title):
     assert title_of(tmp_path / f"{stem}.png") == title
