@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ class Plan:
     rate: float = 2.5e-3
     decay: float = 0.01
     averaging: float = 0.999  # of the weights that are saved
+    dropout: float = 0.1
 
 
 class Loss:
@@ -80,7 +82,7 @@ class Trainer:
         torch.manual_seed(plan.seed)
         self.plan, self.device = plan, device
         self.batches = BatchMaker(load_shard(shard), device, plan.steps, plan.seed + 1)
-        self.net = TrainNet(plan.width).to(device)
+        self.net = TrainNet(plan.width, plan.dropout).to(device)
         self.loss = Loss(device)
         self.optimiser = torch.optim.AdamW(
             self.net.parameters(), lr=plan.rate, weight_decay=plan.decay, betas=(0.9, 0.98),
@@ -146,7 +148,7 @@ def run(shard: Path, out: Path, plan: Plan, device: torch.device, most_steps: in
         if len(sums) == 200:
             history.append(summary(sums, trainer, time.monotonic() - began))
             log.write_text(json.dumps({"plan": asdict(plan), "history": history}))
-            print(history[-1], flush=True)
+            say(json.dumps(history[-1]))
             sums.clear()
         if trainer.done % 2000 == 0:
             trainer.save(path, history)
@@ -176,10 +178,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args(arguments)
-    plan = Plan(given.minutes, given.seed, given.width, given.batch)
-    print(run(given.shard, given.out, plan, torch.device(given.device), given.most_steps))
+    plan = Plan(given.minutes, given.seed, given.width, given.batch, dropout=given.dropout)
+    say(str(run(given.shard, given.out, plan, torch.device(given.device), given.most_steps)))
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

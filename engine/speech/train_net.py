@@ -19,9 +19,10 @@ from engine.speech.net import DILATIONS, EPSILON, OUTPUTS, TAPS
 class Block(nn.Module):
     """x + relu(W [x_{t-2d}, x_{t-d}, x_t]) on rms-normalised x; zeros before the start."""
 
-    def __init__(self, width: int, dilation: int) -> None:
+    def __init__(self, width: int, dilation: int, dropout: float) -> None:
         super().__init__()
         self.dilation = dilation
+        self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(TAPS * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -29,7 +30,7 @@ class Block(nn.Module):
         steps = x.shape[1]
         padded = functional.pad(rms_normalised(x), (0, 0, self.dilation * (TAPS - 1), 0))
         taps = [padded[:, i * self.dilation : i * self.dilation + steps] for i in range(TAPS)]
-        return x + functional.relu(self.linear(torch.cat(taps, -1)))
+        return x + self.dropout(functional.relu(self.linear(torch.cat(taps, -1))))
 
 
 class TrainNet(nn.Module):
@@ -38,7 +39,7 @@ class TrainNet(nn.Module):
     def __init__(self, width: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.inlet = nn.Linear(INPUTS, width)
-        self.blocks = nn.ModuleList(Block(width, d) for d in DILATIONS)
+        self.blocks = nn.ModuleList(Block(width, d, dropout / 2) for d in DILATIONS)
         self.dropout = nn.Dropout(dropout)
         self.outlet = nn.Linear(width, OUTPUTS)
 
