@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import av
+import av.container
+import av.error
 import numpy as np
 
 from engine.clock import SAMPLE_RATE

@@ -67,8 +67,8 @@ class Lanes:
         socket.linger = 0
         socket.set_hwm(hwm)
         socket.setsockopt(zmq.MAXMSGSIZE, limit)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, protocol.HEARTBEAT_MS)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, protocol.DEAD_AFTER_MS)
+        # WORKAROUND https://github.com/zeromq/libzmq/issues/4364: no ZMTP heartbeats, their timer
+        # aborts the process when the engine vanishes while a queue is full. Ping tells instead.
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5_000)
         if kind == zmq.PUSH:

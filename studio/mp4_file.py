@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import av.error
 import numpy as np
 
 from engine.clock import FPS, HEIGHT, SAMPLE_RATE, WIDTH

@@ -128,12 +128,12 @@ class Timings:
     def export_csv(self, path: Path) -> None:
         """One row a sample: stage, monotonic_s, ms; then one row a drop reason."""
         with self._lock:
-            rows = [(s, t / 1e9, round(ms, 4)) for s, ring in self._rings.items() for t, ms in ring]
+            rows = [(t / 1e9, s, round(ms, 4)) for s, ring in self._rings.items() for t, ms in ring]
             drops = sorted(self._dropped.items())
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(("stage", "monotonic_s", "ms"))
-            writer.writerows(sorted(rows, key=lambda row: row[1]))
+            writer.writerows((stage, at_s, ms) for at_s, stage, ms in sorted(rows))
             writer.writerows((f"dropped:{reason}", "", count) for reason, count in drops)
 
     def _add(self, stage: str, ms: float, now_ns: int) -> None:
@@ -155,5 +155,5 @@ class Timings:
 
 
 def _spread(ms: np.ndarray) -> Spread:
-    p50, p95 = np.percentile(ms, (50, 95))
+    p50, p95 = np.percentile(ms, [50, 95])
     return Spread(float(p50), float(p95), len(ms))

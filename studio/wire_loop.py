@@ -19,6 +19,7 @@ import zmq
 from engine import protocol
 from engine.errors import EngineError
 from engine.protocol import audio_block, frame, messages
+from engine.protocol.frame import Frame
 from studio.lanes import Lanes
 from studio.requests import Requests
 
@@ -36,7 +37,7 @@ FAREWELL_MS = 200
 class FrameSink(Protocol):
     """What takes frames and says when it wants to be called again (seconds)."""
 
-    def arrived(self, picture: frame.Frame, now_ns: int) -> None: ...
+    def arrived(self, frame: Frame, now_ns: int) -> None: ...
     def tick(self, now_ns: int) -> float: ...
 
 
