@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QIODevice, QMimeData, QObject, QTimer, Signal
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QImageWriter
 
 from engine.errors import EngineError
 from engine.protocol.character import CharacterSpec
@@ -202,5 +202,5 @@ def png_of(image: QImage) -> bytes:
     """The image as PNG bytes, losslessly."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")
+    QImageWriter(buffer, b"png").write(image)
     return bytes(buffer.data().data())

@@ -51,6 +51,8 @@ def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
     """State, age and the engine's memory: what an operator watches during an hour."""
     names = {"NOT_READY": "Preparing", "READY": "At rest", "RUNNING": "Talking"}
     text = names.get(session.state, session.state.capitalize())
+    if session.state == "RUNNING" and not session.live:
+        text = "At rest"
     if session.state == "FAILED" and session.message:
         text = f"Failed: {session.message}"
     parts = [text]
@@ -61,7 +63,8 @@ def session_words(session: SessionView, engine: EngineView) -> tuple[str, str]:
         health = engine.health
         parts.append(f"{health.rss_bytes / 1e6:.0f} MB · {health.cpu_percent:.0f} % CPU")
     tones = {"RUNNING": "live", "FAILED": "danger", "NOT_READY": "warning"}
-    return " · ".join(parts), tones.get(session.state, "disabled")
+    tone = "disabled" if text == "At rest" else tones.get(session.state, "disabled")
+    return " · ".join(parts), tone
 
 
 def banner(

@@ -19,9 +19,11 @@ NONE = "–"
 # What the engine and the studio call a reason -> what a person reads
 REASONS = {
     "late": "too late",
-    "epoch": "interrupted",
-    "overwritten": "not painted in time",
-    "hidden": "window hidden",
+    "old_epoch": "interrupted",
+    "shelf_full": "too early",
+    "crowded": "in a burst",
+    "not_painted": "window busy",
+    "skipped": "catching up",
 }
 MEANING = {
     "capture": "Microphone to the studio's hands",
@@ -88,7 +90,11 @@ class TimingsPanel(QWidget):
         self.plot.show_stacks(stacks)
 
     def _show_drops(self, view: TimingsView) -> None:
-        reasons = [f"{REASONS.get(r, r)} {n}" for r, n in sorted(view.dropped.items()) if n]
+        reasons = [
+            f"{REASONS.get(r, r.replace('_', ' '))} {n}"
+            for r, n in sorted(view.dropped.items())
+            if n
+        ]
         dropped = sum(view.dropped.values())
         parts = [f"{view.frames_painted} frames shown", f"{view.frames_late} late"]
         parts.append(f"{dropped} dropped" + (f" ({', '.join(reasons)})" if reasons else ""))

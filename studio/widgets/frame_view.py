@@ -63,7 +63,7 @@ class FrameView(QWidget):
         self._still = QImage()
         self._pan = QPoint()
         self._drag_from: QPoint | None = None
-        self._paint_ms: list[float] = []
+        self._work_ms: list[float] = []
         self.smooth = True
         self.fit = True
         self.clean = False  # True: nothing but the picture (stage window)
@@ -138,7 +138,7 @@ class FrameView(QWidget):
         return QRectF(x / scale, y / scale, w / scale, h / scale)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        started = time.perf_counter_ns()
+        started, worked = time.perf_counter_ns(), time.thread_time_ns()
         self._take()
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.color("stage"))
@@ -149,6 +149,7 @@ class FrameView(QWidget):
         if not self.clean:
             self._paint_over(painter)
         painter.end()
+        self._choose_scaling((time.thread_time_ns() - worked) / 1e6)
         self._report((time.perf_counter_ns() - started) / 1e6)
 
     def _take(self) -> None:
@@ -219,14 +220,17 @@ class FrameView(QWidget):
             parts.append(("fast scaling", "soft"))
         overlay.pill(painter, area.topLeft() + QPointF(12, 12), parts, "danger" if hud.live else "")
 
+    def _choose_scaling(self, work_ms: float) -> None:
+        """By processor time, so that a busy machine alone does not make the picture coarse."""
+        self._work_ms.append(work_ms)
+        if len(self._work_ms) == WINDOW:
+            p95 = sorted(self._work_ms)[-3]
+            self.smooth = p95 < (SLOW_PAINT_MS if self.smooth else QUICK_PAINT_MS)
+            self._work_ms.clear()
+
     def _report(self, paint_ms: float) -> None:
         if self._frame is None or self._painted is None:
             return
-        self._paint_ms.append(paint_ms)
-        if len(self._paint_ms) == WINDOW:
-            p95 = sorted(self._paint_ms)[-3]
-            self.smooth = p95 < (SLOW_PAINT_MS if self.smooth else QUICK_PAINT_MS)
-            self._paint_ms.clear()
         self._painted(self._frame, time.monotonic_ns(), paint_ms)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

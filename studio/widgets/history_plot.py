@@ -44,7 +44,7 @@ class HistoryPlot(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        plot = QRectF(0, 4, self.width() - 38, self.height() - 22)
+        plot = QRectF(0, 4, self.width() - 44, self.height() - 22)
         self._paint_axes(painter, plot)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -79,7 +79,7 @@ class HistoryPlot(QWidget):
             painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
             painter.setPen(theme.color("faint"))
             label = f"{ms} ms" if ms == self.top_ms else str(ms)
-            box = QRectF(plot.right() + 6, y - 7, 34, 14)
+            box = QRectF(plot.right() + 6, y - 7, 38, 14)
             painter.drawText(box, int(theme.ALIGN_LEFT), label)
         for seconds in (SPAN_S, SPAN_S // 2, 0):
             x = plot.right() - plot.width() * seconds / SPAN_S

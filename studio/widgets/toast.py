@@ -25,6 +25,7 @@ class Toast(QFrame):
         super().__init__(over)
         self.setProperty("role", "toast")
         self.setAccessibleName("Message")
+        self._over = over
         self._icon = QLabel()
         self.text = QLabel()
         self.text.setWordWrap(True)
@@ -81,7 +82,7 @@ class Toast(QFrame):
             self._do()
 
     def _place(self) -> None:
-        over = self.parentWidget()
+        over = self._over
         metrics = self.text.fontMetrics()
         wanted = metrics.horizontalAdvance(self.text.text()) + 100
         if self.action.text():

@@ -193,11 +193,11 @@ def test_empty_stage_invites(themed, qtbot):
 def test_scaling_changes_over_slowly_and_comes_back(themed, qtbot):
     view, _, _ = viewer(qtbot, 300, 400, frame(1))
     view.repaint()
-    view._paint_ms.clear()
+    view._work_ms.clear()
 
     def feed(ms: float, count: int) -> None:
         for _ in range(count):
-            view._report(ms)
+            view._choose_scaling(ms)
 
     feed(1.0, WINDOW - 1)
     feed(50.0, 1)

@@ -58,7 +58,8 @@ def test_session_words_count_hours():
         pid=1, rss_bytes=412_000_000, cpu_percent=61, sessions=1, worker="busy", uptime_s=1
     )
     text, _ = words.session_words(
-        SessionView(state="RUNNING", age_s=3_725, counters=Counters()), EngineView(health=health)
+        SessionView(state="RUNNING", live=True, age_s=3_725, counters=Counters()),
+        EngineView(health=health),
     )
     assert text == "Talking · 1:02:05 · 412 MB · 61 % CPU"
 
