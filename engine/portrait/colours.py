@@ -48,13 +48,14 @@ def measure_colours(pixels: np.ndarray, landmarks: np.ndarray) -> Colours:
     )
     light = float(np.percentile(cheeks.mean(1), 85) / 255)
     lip = np.median(lip, 0) if len(lip) else skin * 0.7
-    chroma = float(np.ptp(skin) / max(float(skin.max()), 1.0))
+    # Pale skin may be almost grey in a coloured picture: the lips tell.
+    chroma = max(float(np.ptp(c) / max(float(c.max()), 1.0)) for c in (skin, lip))
     return Colours(
         skin.astype(np.float32),
         lip.astype(np.float32),
         light,
         _tint(skin, light),
-        float(smooth(np.array(chroma), 0.02, 0.2)),
+        float(smooth(np.array(chroma), 0.03, 0.22)),
         _blur(bgr, landmarks),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.errors import EngineError
 from engine.portrait.mesh import CHIN_TIP, EYE_CORNERS, FOREHEAD, VERTICES
 
 ADULT_S_MM = 90.0  # outer-eye distance of an adult: turns S into mm
@@ -41,15 +42,25 @@ class HeadFrame:
 
 
 def head_frame(landmarks: np.ndarray) -> HeadFrame:
-    """Axes from the mean of three left-right lines and the forehead-chin line."""
+    """Axes from the mean of three left-right lines and the forehead-chin line.
+
+    Raises EngineError("face_unusable") when the landmarks are no face: not finite, or in a heap.
+    """
     points = landmarks[:VERTICES].astype(np.float64)
     x = sum(points[b] - points[a] for a, b in ACROSS)
-    x = x / max(float(np.linalg.norm(x)), 1e-9)
+    a, b = EYE_CORNERS
+    s = float(np.linalg.norm(points[b] - points[a]))
     y = points[CHIN_TIP] - points[FOREHEAD]
+    wide, long = float(np.hypot(x[0], x[1])), float(np.hypot(y[0], y[1]))
+    if not min(wide, long, s) >= LEAST_S_PX:  # also when one is nan
+        raise EngineError(
+            "face_unusable",
+            f"the landmarks span {s:.0f} px between the eyes, at least {LEAST_S_PX:.0f} are needed",
+            "place the points again, or choose a closer picture",
+        )
+    x = x / float(np.linalg.norm(x))
     y = y - x * (x @ y)
     y = y / max(float(np.linalg.norm(y)), 1e-9)
     axes = np.stack([x, y, np.cross(x, y)], 1)
-    a, b = EYE_CORNERS
-    s = max(float(np.linalg.norm(points[b] - points[a])), LEAST_S_PX)
     center = (points[a] + points[b]) / 2
     return HeadFrame(axes, s, center, (points - center) @ axes / s)

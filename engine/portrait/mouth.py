@@ -26,9 +26,12 @@ LEAST_GAP_PX = 0.6
 UPPER_SHOWS = 3.0  # mm of the incisors below the rest lip line
 UPPER_LENGTH, LOWER_LENGTH = 10.2, 8.4
 LOWER_BELOW = 1.2  # mm from the lower lip's rest edge down to the lower teeth's edge
-CAVITY = np.array([26, 22, 52], np.float32)  # BGR, warm dark red
-TONGUE = np.array([92, 88, 170], np.float32)
+CAVITY = np.array([32, 27, 72], np.float32)  # BGR, warm dark red
+TONGUE = np.array([98, 92, 184], np.float32)
 SUB = 4
+OF_MOUTH = ("jaw", "mouth", "seal", "upperLip", "lowerLip")
+MOVES = [i for name, i in INDEX.items() if name.startswith(OF_MOUTH)]
+AT_REST = 0.15  # sum of the mouth's coefficients below which the picture's own mouth shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,17 @@ class Mouth:
         upper, lower = pose.points[list(UPPER_INNER)], pose.points[list(LOWER_INNER)]
         heights = (lower - upper) @ self._frame.down
         most = float(heights.max())
+        shown = float(smooth(np.abs(pose.token[MOVES]).sum(), 0.0, AT_REST))
         if self._own is not None and most < 1.2 * self._mm:
-            self._contact(out, upper, lower, 1 - most / (1.2 * self._mm))
-        if most < LEAST_GAP_PX:
+            self._contact(out, upper, lower, shown * (1 - most / (1.2 * self._mm)))
+        if most < LEAST_GAP_PX or shown == 0:
             return
         gap = self._gap(upper, lower, most)
         if gap is None:
             return
         inside = self._inside(gap, pose)
         alpha = cv2.GaussianBlur(gap.mask, (0, 0), 0.8).astype(np.float32)[..., None] / 255
-        alpha *= float(smooth(np.array(most), LEAST_GAP_PX, 2 * LEAST_GAP_PX))
+        alpha *= shown * float(smooth(np.array(most), LEAST_GAP_PX, 2 * LEAST_GAP_PX))
         part = out[gap.rows, gap.cols, :3]
         part[:] = np.clip(part + (inside - part) * alpha + 0.5, 0, 255).astype(np.uint8)
 
@@ -116,7 +120,7 @@ class Mouth:
         drop = pose.jaw[14] - pose.skull[14]
         jaw = base + drop
         rounded = float(token[INDEX["mouthFunnel"]] + token[INDEX["mouthPucker"]])
-        lit = float(np.clip(0.66 + 0.035 * gap.size / mm, 0.66, 0.95))
+        lit = float(np.clip(0.76 + 0.03 * gap.size / mm, 0.76, 1.0))
         inside = self._cavity(gap)
         jx, jy = _along(gap, jaw, right), _along(gap, jaw, down)
         tongue = float(token[INDEX["tongue"]])
@@ -133,7 +137,9 @@ class Mouth:
         along = np.abs(_along(gap, (pose.points[78] + pose.points[308]) / 2, right))
         inside *= _shade(gap, along / (width / 2 + 1e-6), mm)[..., None]
         if self._own is not None:
-            self._own.place(inside, pose.skull, gap.cols.start, gap.rows.start, gap.depth / mm)
+            lift = down * (1.5 * rounded * mm)  # rounded lips hide most of the teeth
+            lit = (0.80 + 0.20 * np.clip(gap.depth / mm, 0, 1)) * max(0.6, 1 - 0.35 * rounded)
+            self._own.place(inside, pose.skull - lift, gap.cols.start, gap.rows.start, lit)
         if colours.blur > 0.3:
             inside = cv2.GaussianBlur(inside, (0, 0), colours.blur)
         return self._wet_rim(inside, gap)
@@ -142,7 +148,7 @@ class Mouth:
         colours = self._colours
         colour = CAVITY * (0.35 + 0.65 * colours.light) * colours.tint / colours.tint.max()
         colour = colour.mean() + (colour - colour.mean()) * colours.chroma + colours.lip * 0.03
-        fall = 1.3 - 0.9 * np.clip(gap.depth / (5 * self._mm), 0, 1)
+        fall = 1.3 - 0.8 * np.clip(gap.depth / (5 * self._mm), 0, 1)
         return fall[..., None] * colour.astype(np.float32)
 
     def _add_tongue(
@@ -212,6 +218,6 @@ def _along(gap: Gap, origin: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 def _shade(gap: Gap, along: np.ndarray, mm: float) -> np.ndarray:
     """Light that the lips keep out: most under the upper lip and in the corners."""
-    under = 0.58 + 0.42 * np.sqrt(np.clip(gap.under / (4 * mm), 0, 1))
+    under = 0.66 + 0.34 * np.sqrt(np.clip(gap.under / (4 * mm), 0, 1))
     rim = 0.65 + 0.35 * np.clip(gap.depth / (1.2 * mm), 0, 1)
-    return (under * rim * (1 - 0.55 * smooth(along, 0.45, 1.0))).astype(np.float32)
+    return (under * rim * (1 - 0.70 * smooth(along, 0.45, 0.98))).astype(np.float32)

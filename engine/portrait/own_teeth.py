@@ -30,9 +30,10 @@ class OwnTeeth:
     rest: np.ndarray
 
     def place(
-        self, inside: np.ndarray, skull: np.ndarray, left: int, top: int, depth_mm: np.ndarray
+        self, inside: np.ndarray, skull: np.ndarray, left: int, top: int, light: np.ndarray
     ) -> None:
-        """Lay them over `inside` [h, w, 3] float32, whose first px is canvas px (left, top)."""
+        """Lay them over `inside` [h, w, 3] float32, whose first px is canvas px (left, top);
+        `light` [h, w] 0..1."""
         now = skull[list(ANCHORS)] - np.array([left, top], np.float32)
         matrix, _ = cv2.estimateAffinePartial2D(now.astype(np.float32), self.rest, method=cv2.LMEDS)
         if matrix is None:
@@ -42,8 +43,7 @@ class OwnTeeth:
             self.texture, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
         ).astype(np.float32)
         alpha = laid[..., 3:] / 255
-        lit = (0.80 + 0.2 * np.clip(depth_mm, 0, 1))[..., None]
-        inside += (laid[..., :3] * lit - inside) * alpha
+        inside += (laid[..., :3] * light[..., None] - inside) * alpha
 
 
 def own_teeth(canvas: Canvas, colours: Colours, mm: float) -> OwnTeeth | None:

@@ -22,9 +22,11 @@ from engine.portrait.grid import HEIGHT, WIDTH
 from engine.portrait.head import breath_field, head_matrix, make_head
 from engine.portrait.headframe import head_frame
 from engine.portrait.mouth import Mouth
-from engine.portrait.points import Points
+from engine.portrait.points import Points, Pose
 from engine.portrait.rig_face import vertex_bases
-from engine.portrait.warp import Warp
+from engine.portrait.warp import LEAST, Warp
+
+STAGES = ("warp", "gaze", "remap", "lids", "mouth")
 
 
 class PortraitRenderer:
@@ -54,25 +56,24 @@ class PortraitRenderer:
         self.stage_ms: dict[str, float] = {}
         progress(1.0, "face ready")
 
+    def pose(self, token: np.ndarray) -> Pose:
+        """Where `token` [COUNT] puts the landmarks."""
+        return self._points.pose(_applied(token), head_matrix(self._head, token))
+
     def render(self, token: np.ndarray, out: np.ndarray) -> None:
         """Draw `token` [COUNT] float32 into `out` [1088, 704, 4] uint8 BGRA."""
-        assert token.shape == (COUNT,), token.shape
-        assert out.shape == self._pixels.shape and out.dtype == np.uint8
-        token = clip(np.nan_to_num(token.astype(np.float32)))
-        # A share of the jaw's gap by contract; its basis cancels the gap of jawOpen 1.
-        token[INDEX["mouthClose"]] *= token[INDEX["jawOpen"]]
+        assert out.shape == self._pixels.shape and out.dtype == np.uint8, out.shape
+        token = _applied(token)
         clock = [time.thread_time()]
-        if not np.abs(token).max() > 1e-4:  # neutral is the picture itself
+        if not np.abs(token).max() > LEAST:  # neutral is the picture itself
             out[:] = self._pixels
             self.stage_ms = {"copy": 1e3 * (time.thread_time() - clock[0])}
             return
-        warp = self._warp
-        turn = head_matrix(self._head, token)
+        warp, turn = self._warp, head_matrix(self._head, token)
         pose = self._points.pose(token, turn)
         warp.solve(token, turn, pose.points)
         clock.append(time.thread_time())
-        top, left = warp.rows.start, warp.cols.start
-        lids = self._eyes.edit(warp.map, top, left, token, pose.points)
+        lids = self._eyes.edit(warp.map, warp.rows.start, warp.cols.start, token, pose.points)
         clock.append(time.thread_time())
         warp.draw(out)
         clock.append(time.thread_time())
@@ -80,6 +81,13 @@ class PortraitRenderer:
         clock.append(time.thread_time())
         self._mouth.draw(out, pose)
         clock.append(time.thread_time())
-        names = ("warp", "gaze", "remap", "lids", "mouth")
-        spent = np.diff(clock) * 1e3
-        self.stage_ms = dict(zip(names, spent.tolist(), strict=True))
+        self.stage_ms = dict(zip(STAGES, (1e3 * np.diff(clock)).tolist(), strict=True))
+
+
+def _applied(token: np.ndarray) -> np.ndarray:
+    """The token within its ranges; mouthClose, a share of the jaw's gap by contract, as the amount
+    of its basis, which cancels the gap of jawOpen 1."""
+    assert token.shape == (COUNT,), token.shape
+    token = clip(np.nan_to_num(token.astype(np.float32)))
+    token[INDEX["mouthClose"]] *= token[INDEX["jawOpen"]]
+    return token

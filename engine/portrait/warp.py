@@ -178,6 +178,8 @@ class Seam:
         cv2.resize(self._small, size, dst=self._large, interpolation=cv2.INTER_LINEAR)
 
     def edit(self, full: np.ndarray, top: int, left: int, points: np.ndarray) -> None:
+        if not self._mask.size:
+            return  # the mouth lies outside the canvas
         line = below_lips(points) - [self.cols.start, self.rows.start]
         self._mask.fill(0)
         corners = np.round(line * (1 << SUB)).astype(np.int32)

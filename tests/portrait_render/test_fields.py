@@ -1,0 +1,86 @@
+"""The fast fields against the slow truth, and the cache file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.portrait.coefficients import vector
+from engine.portrait.fields import dense_fields
+from engine.portrait.fields_file import read_fields, write_fields
+from engine.portrait.headframe import head_frame
+from engine.portrait.mesh import LOWER_LIP, VERTICES
+from engine.portrait.rig_face import vertex_bases
+from engine.portrait.spline import evaluate, kernel, weights
+from engine.portrait.truth import Truth
+from engine.portrait.warp import sample_back
+
+
+def test_float32_splines_hold_to_a_thousandth():
+    rng = np.random.default_rng(3)
+    knots = rng.uniform(-1.5, 1.5, (300, 2))
+    values = np.sin(knots @ rng.normal(size=(2, 4)) * 3)  # as smooth as a face's motion
+    points = rng.uniform(-1.5, 1.5, (500, 2))
+    weight = weights(knots, values, 0.5e-3)
+    radial = kernel(((points[:, None] - knots[None]) ** 2).sum(-1))
+    exact = np.concatenate([radial, np.ones((500, 1)), points], 1) @ weight
+    assert np.abs(evaluate(points, knots, weight) - exact).max() < 1e-3 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [vector(mouthSmileL=0.8, browInnerR=0.7), vector(jawOpen=0.3), vector(mouthPucker=0.8)],
+    ids=["smile", "jaw", "pucker"],
+)
+def test_fast_warp_agrees_with_the_slow_truth(renderer, canvas, token):
+    frame = head_frame(canvas.landmarks)
+    tokens, bases = vertex_bases(frame)
+    truth = Truth(frame, canvas.landmarks, bases, token[tokens].astype(np.float64))
+    renderer._warp.solve(token, None, renderer.pose(token).points)
+    rng = np.random.default_rng(1)
+    # The face above the lip line and the cheeks: where field U is what the frame shows.
+    px = rng.uniform(-1.0, 1.0, (200, 2)) * frame.s * 0.6 + frame.center[:2]
+    fast = (sample_back(renderer._warp.upper, px) - 1 + 0.5) * 4 - 0.5
+    error = np.abs(fast - truth.source(px)).max(1)
+    assert np.quantile(error, 0.95) < 0.35 and error.max() < 1.0, error.max()
+
+
+def test_fields_carry_the_vertices_along(canvas):
+    """At the mesh's own vertices the splines give the bases back, to the jitter they iron out."""
+    frame = head_frame(canvas.landmarks)
+    _, bases = vertex_bases(frame)
+    from engine.portrait.fields import fit
+
+    moves = fit(frame, canvas.landmarks, bases).at(frame, canvas.landmarks[:VERTICES, :2])
+    upper = moves[:, : 2 * len(bases)].reshape(VERTICES, -1, 2).transpose(1, 0, 2)
+    kept = np.setdiff1d(np.arange(VERTICES), LOWER_LIP)
+    error = np.abs(upper[:, kept] - bases[:, kept, :2]).max((1, 2)) / np.abs(bases).max((1, 2))
+    assert error.max() < 0.25, error
+
+
+def test_cache_gives_the_same_fields(canvas, tmp_path):
+    frame = head_frame(canvas.landmarks)
+    tokens, bases = vertex_bases(frame)
+    fields = dense_fields(frame, canvas.landmarks, tokens, bases)
+    path = tmp_path / "deep" / "entry"
+    write_fields(path, canvas.landmarks, fields)
+    back = read_fields(path, canvas.landmarks)
+    assert back is not None and back.mouth == fields.mouth
+    pairs = [(back.upper, fields.upper), (back.lower, fields.lower)]
+    kept = [b for found, _ in pairs for b in sorted(found, key=lambda b: b.token)]
+    made = [b for _, made in pairs for b in sorted(made, key=lambda b: b.token)]
+    for a, b in zip(kept, made, strict=True):
+        assert a.token == b.token and a.box == b.box and np.array_equal(a.values, b.values)
+    assert read_fields(path, canvas.landmarks + 1) is None
+
+
+def test_damaged_cache_is_a_miss(canvas, tmp_path):
+    frame = head_frame(canvas.landmarks)
+    tokens, bases = vertex_bases(frame)
+    path = tmp_path / "entry"
+    write_fields(path, canvas.landmarks, dense_fields(frame, canvas.landmarks, tokens, bases))
+    whole = path.read_bytes()
+    for damaged in (b"", b"nonsense", whole[: len(whole) // 2], whole[8:]):
+        path.write_bytes(damaged)
+        assert read_fields(path, canvas.landmarks) is None
+    assert read_fields(tmp_path, canvas.landmarks) is None
