@@ -102,10 +102,11 @@ class Conversation(QObject):
         self.begin(self.running.emit)
 
     # --- the running session ------------------------------------------------------------------
-    def begin(self, on_done: OnDone, anew: bool = False) -> None:
-        """A fresh epoch: by Start for a session that does not run (or `anew`), else Interrupt."""
-        if self.is_running and not anew:
-            self._change_epoch(pm.Interrupt(session=self.session), on_done)
+    def begin(self, on_done: OnDone, at_sample: int = -1) -> None:
+        """A fresh epoch: by Start for a session that does not run, else by Interrupt."""
+        if self.is_running:
+            body = pm.Interrupt(session=self.session, at_sample=at_sample)
+            self._change_epoch(body, on_done)
         else:
             self._change_epoch(pm.Start(session=self.session), on_done)
 

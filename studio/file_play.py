@@ -65,6 +65,10 @@ class FilePlay:
     def file_position(self, now_ns: int, sink: Sink) -> int:
         return self.position(now_ns, sink) - self._shift
 
+    def send_again_from(self, session_sample: int) -> None:
+        """The engine begins anew there (it skips what it was late with); the sound goes on."""
+        self._sent = max(session_sample - self._shift, 0)
+
     def move_to(self, old: Sink, now_ns: int) -> None:
         """The sink has died: go on, on another one, from the sample heard last."""
         self._written = max(self.file_position(now_ns, old), self._first - self._shift)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.clock import SAMPLE_RATE, ms_to_samples
+from engine.clock import SAMPLE_RATE, SAMPLES_PER_FRAME, ms_to_samples
 from engine.protocol.frame import Frame
 from studio.arrival import ArrivalDelay
 from studio.mailbox import Mailbox
@@ -67,6 +67,11 @@ class Pace:
     def expect(self, session: int, epoch: int) -> None:
         """From now on only frames of `session` from `epoch` on; what waits is dropped."""
         self._session, self._epoch = session, epoch
+
+    def behind(self, now_ns: int) -> int:
+        """Samples by which the sound has passed the end of the picture that is up."""
+        here, shown = self._position(now_ns), self._shown_pts
+        return 0 if here is None or shown is None else max(here - shown - SAMPLES_PER_FRAME, 0)
 
     def relearn(self) -> None:
         """Forget how far the picture runs behind the microphone."""

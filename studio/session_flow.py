@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.clock import SAMPLES_PER_BLOCK
+from engine.clock import SAMPLES_PER_BLOCK, ms_to_samples
 from engine.errors import EngineError
 from engine.protocol import messages as pm
 from engine.protocol.audio_block import AudioBlock
@@ -37,6 +37,7 @@ from studio.watching import Watching
 
 SETTINGS_MS = 50  # a dragged slider sends 20 changes a second, not one a pixel
 INSPECT_S = 15.0
+CATCH_UP_SAMPLES = ms_to_samples(250)  # ahead of the ear: what the engine needs to begin again
 
 
 class SessionFlow(QObject):
@@ -266,7 +267,16 @@ class SessionFlow(QObject):
         if self.state.session.live:
             self._change_epoch(lambda done: self.voice.new_epoch(done.epoch, done.first_sample))
 
-    def _change_epoch(self, then: OnDone) -> None:
+    def catch_up(self) -> None:
+        """The picture is hopelessly late: leave out what is under way, undisturbed the sound."""
+        position = self.voice.position(time.monotonic_ns())
+        if position is not None and self.state.session.live and self.talk.is_running:
+            self._change_epoch(
+                lambda done: self.voice.skip(done.epoch, done.first_sample),
+                position + CATCH_UP_SAMPLES if self.voice.is_heard else -1,
+            )
+
+    def _change_epoch(self, then: OnDone, at_sample: int = -1) -> None:
         """Frames of the old epoch are dropped from this moment, not from the engine's answer."""
         if self.talk.epoch >= 0:
             self.pace.expect(self.talk.session, self.talk.epoch + 1)
@@ -275,7 +285,7 @@ class SessionFlow(QObject):
             self.pace.expect(self.talk.session, done.epoch)
             then(done)
 
-        self.talk.begin(answered)
+        self.talk.begin(answered, at_sample)
 
     def _what_is_missing(self) -> EngineError | None:
         if self.state.character.spec is None:

@@ -116,6 +116,10 @@ class Voice:
         """The engine was interrupted: a microphone goes on, a file begins again where it was."""
         self._commands.put(lambda: self._new_epoch(epoch, first_sample))
 
+    def skip(self, epoch: int, first_sample: int) -> None:
+        """The engine leaves out what it was late with: the sound goes on undisturbed."""
+        self._commands.put(lambda: self._skip(epoch, first_sample))
+
     def halt(self) -> None:
         """Send nothing any more; the speaker falls silent at once."""
         self._commands.put(self._halt)
@@ -261,6 +265,13 @@ class Voice:
         far = here is None or abs(first_sample - here) > JUMP_SAMPLES
         self._live = Live(live.session, epoch, first_sample, None if far else live.shift)
 
+    def _skip(self, epoch: int, first_sample: int) -> None:
+        live = self._live
+        if live is not None:
+            self._live = Live(live.session, epoch, first_sample, live.shift)
+        if self._play is not None:
+            self._play.send_again_from(first_sample)
+
     def _halt(self) -> None:
         self._live = self._play = None
         if self._out is not None:
@@ -269,6 +280,9 @@ class Voice:
     def _seek(self, file_sample: int) -> None:
         if self._file is not None:
             self._file_at = min(max(file_sample, 0), max(len(self._file) - 1, 0))
+            self._play = None  # silent until the engine has named the new epoch
+            if self._out is not None:
+                self._out.sink.flush()
 
     # --- positions (link thread) ----------------------------------------------------------------
     def _tell_following(self) -> None:

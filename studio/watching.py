@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
 
+from engine.clock import ms_to_samples, samples_to_ms
 from engine.errors import CODES, EngineError
 from engine.protocol import messages as pm
 from studio.recorder import RecordingReport
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 LOOK_MS = 250
 STALLED_NS = 1_000_000_000
+LAG_SAMPLES = ms_to_samples(300)
+LAGGING_LOOKS = 2
+SKIP_EVERY_NS = 3_000_000_000  # an engine that is too slow for good is not helped by more
 LATE_FRAMES = 3  # passed over since the last look: 3 of 6 due
 LOG_BURST = 200  # engine lines between two looks of the GUI; the rest is counted
 
@@ -34,6 +38,8 @@ class Watching(QObject):
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self.look)
         self._late_before = 0
+        self._lagging = 0
+        self._next_skip_ns = 0
         self._lines: list[str] = []
         self._lines_lost = 0
         self._lines_lock = threading.Lock()
@@ -146,6 +152,18 @@ class Watching(QObject):
         if stalled and not flow.state.session.stalled:
             self.say("warning", "no picture for 1 s while the voice goes on")
         flow.state.update_session(late=late, stalled=stalled)
+        self._check_lag(time.monotonic_ns())
+
+    def _check_lag(self, now_ns: int) -> None:
+        """Half a second of lips far behind the sound, while pictures come: skip what is late."""
+        behind = self._flow.pace.behind(now_ns)
+        self._lagging = self._lagging + 1 if behind > LAG_SAMPLES else 0
+        fresh = now_ns - self._flow.pace.last_arrival_ns < STALLED_NS
+        if self._lagging >= LAGGING_LOOKS and fresh and now_ns > self._next_skip_ns:
+            self._lagging, self._next_skip_ns = 0, now_ns + SKIP_EVERY_NS
+            self.say("warning", f"the picture was {samples_to_ms(behind):.0f} ms late: skipped")
+            self._flow.timings.dropped("skipped")
+            self._flow.catch_up()
 
 
 def known(code: str) -> str:
