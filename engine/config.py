@@ -33,6 +33,10 @@ class Config:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_532:
             raise EngineError("bad_config", f"port {self.port} is not in 0..65532", "use 0")
+        if "://" in self.bind:
+            raise EngineError(
+                "bad_config", f"bind {self.bind!r} is not a host", "give the host, and --port"
+            )
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise EngineError(
                 "bad_config", f"log_level {self.log_level!r} is not a level",

@@ -39,9 +39,8 @@ class Lanes:
             for i, lane in enumerate(wire.LANES):
                 socket = _socket(lane, keys)
                 self.sockets[lane] = socket
-                place = f"ipc://{folder / lane}" if folder else f"tcp://{host}:{port + i or '*'}"
-                if folder is None and port == 0:
-                    place = f"tcp://{host}:*"
+                place = f"ipc://{folder / lane}" if folder else _tcp(host, port and port + i)
+                socket.setsockopt(zmq.IPV6, int(folder is None and ":" in host))
                 socket.bind(place)
                 self.endpoints[lane] = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         except zmq.ZMQError as error:
@@ -59,14 +58,23 @@ class Lanes:
             socket.close(linger=0)
 
 
+def _tcp(host: str, port: int) -> str:
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"tcp://{bracketed}:{port or '*'}"
+
+
 def _socket(lane: str, keys: CurveKeys | None) -> zmq.Socket[bytes]:
     socket = zmq.Context.instance().socket(KINDS[lane])
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.IMMEDIATE, 1)
     socket.setsockopt(zmq.MAXMSGSIZE, LIMITS[lane])
-    socket.setsockopt(zmq.HEARTBEAT_IVL, wire.HEARTBEAT_MS)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, wire.DEAD_AFTER_MS)
-    socket.setsockopt(zmq.HEARTBEAT_TTL, wire.DEAD_AFTER_MS)
+    # WORKAROUND https://github.com/zeromq/libzmq/issues/4364: no ZMTP heartbeats. Their timer aborts
+    # the whole process when a peer vanishes while its queue is full (reproduced with 4.3.5 in
+    # seconds by peers that flood and leave). Liveness is told by ping and engine_state instead.
+    socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, wire.DEAD_AFTER_MS // 1000)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
     socket.setsockopt(zmq.HANDSHAKE_IVL, 5_000)
     socket.setsockopt(zmq.SNDHWM, HWM[lane])
     socket.setsockopt(zmq.RCVHWM, HWM[lane])

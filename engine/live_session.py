@@ -53,6 +53,7 @@ class LiveSession:
         self._load: wm.LoadJob | None = None  # the character in use, to load it again
         self._loading: wm.LoadJob | None = None
         self._settings: dict[str, float] | None = None
+        self._since_load = False  # settings came after the character that is being loaded
         self._captured: dict[tuple[int, int], int] = {}  # (run, chunk) -> oldest capture time
         worker.send(self._open)
 
@@ -67,6 +68,7 @@ class LiveSession:
             self._out.job_ended(job, error)
             return
         self._loading = wm.LoadJob(job, self.number, request.spec, request.picture)
+        self._since_load = False
         self._send(self._loading)
 
     def cancel(self, job: int) -> None:
@@ -74,6 +76,7 @@ class LiveSession:
 
     def set_settings(self, settings: Any) -> None:
         self._settings = msgspec.structs.asdict(settings)
+        self._since_load = True
         self._send(wm.ApplySettings(self._settings))
 
     def drop_under_way(self, reset: bool) -> None:
@@ -175,16 +178,17 @@ class LiveSession:
                 return self.session.worker_back()
             assert self._loading is not None
             self._load, self._loading = self._loading, None
-            self._settings = msgspec.structs.asdict(self._load.spec.settings)
+            if self._since_load and self._settings is not None:
+                self._send(wm.ApplySettings(self._settings))
+            else:
+                self._settings = msgspec.structs.asdict(self._load.spec.settings)
             self.session.character_taken()
         return self._out.job_ended(message.job, message.reply)
 
     def _job_failed(self, message: wm.JobFailed) -> None:
         error = EngineError(message.code, message.message, message.hint)
-        if message.job == 0:
-            self.opened = error
-        elif message.job == RELOAD and self.session is not None:
-            self.session.fail(error)
+        if message.job in (0, RELOAD):
+            self._fail(error)
         else:
             self._out.job_ended(message.job, error)
 
@@ -219,6 +223,13 @@ class LiveSession:
             )
         )  # fmt: skip
 
+    def _fail(self, error: EngineError) -> None:
+        """Before the session was opened the client hears of it as the answer, else as a state."""
+        if self.session is None:
+            self.opened = error
+        else:
+            self.session.fail(error)
+
     # --- its fate -------------------------------------------------------------------------------
     def _replace_worker(self, worker: WorkerProcess, reason: str, now: float) -> None:
         worker.close()
@@ -229,9 +240,7 @@ class LiveSession:
             self._out.job_ended(self._loading.job, error)
             self._loading = None
         if self.session is None or not self._budget.spend(now):
-            self.opened = self.opened or error
-            if self.session is not None:
-                self.session.fail(error)
+            self._fail(error)
             self.worker = None  # may not be restarted any more
             return
         self.session.worker_lost(reason)

@@ -25,6 +25,7 @@ from engine import requests
 from engine.clients import Client, Clients
 from engine.config import Config
 from engine.errors import EngineError
+from engine.frame_queue import FrameQueue
 from engine.lanes import Lanes
 from engine.launch import LaunchPlan, WorkerProcess
 from engine.live_session import LiveSession, Outlet
@@ -35,6 +36,8 @@ from engine.spare_worker import SpareWorker
 
 TICK_LIVE_S = 0.02  # with sessions: how late a starved source may be noticed
 TICK_IDLE_S = 0.2
+TICK_BURST_S = 0.002  # while frames wait for a subscriber's socket: about a frame's transport
+JOBS = 8  # slow requests of one client at a time: each may carry a picture of 60 MB
 BATCH = 64  # messages of a lane in one turn, so that no lane starves another
 
 
@@ -60,6 +63,7 @@ class Server:
         self.door = ZapDoor(self.keys.clients) if self.keys else None
         self.lanes = Lanes(self.folder if is_ipc else None, config.bind, config.port, self.keys)
         self.token = secrets.token_hex(16) if config.token and self.keys is None else ""
+        self._frames = FrameQueue(self.lanes.frames)
         self.clients = Clients()
         self.sessions: dict[int, LiveSession] = {}
         self.owners: dict[int, tuple[bytes, int]] = {}  # session -> client, its OpenSession id
@@ -97,7 +101,8 @@ class Server:
             discovery.write_text(line)
             announce(line)
             while not self.stopping and not self._parent_is_gone():
-                self._wait(TICK_LIVE_S if self.sessions else TICK_IDLE_S)
+                tick = TICK_LIVE_S if self.sessions else TICK_IDLE_S
+                self._wait(TICK_BURST_S if self._frames.waiting else tick)
                 self._turn(time.monotonic())
         finally:
             self.close()
@@ -132,6 +137,7 @@ class Server:
         if self.door is not None:
             while self.door.socket.poll(0):
                 self.door.answer()
+        self._frames.flush(now)
         self._read(self.lanes.control, self._control)
         self._read(self.lanes.audio, self._audio)
         self.spare.tick(now)
@@ -204,8 +210,7 @@ class Server:
 
     # --- frames and telemetry ---------------------------------------------------------------------
     def _publish_frame(self, data: bytearray) -> None:
-        with contextlib.suppress(zmq.Again):
-            self.lanes.frames.send(data, zmq.NOBLOCK, copy=False)
+        self._frames.offer(data, time.monotonic())
 
     def publish(self, message: msgspec.Struct) -> None:
         with contextlib.suppress(zmq.Again):
@@ -271,6 +276,8 @@ class Server:
         return WorkerProcess(self._plan, number, time.monotonic())
 
     def new_job(self, client: Client, request: int, live: LiveSession | None) -> int:
+        if sum(job.client == client.identity for job in self._jobs.values()) >= JOBS:
+            raise EngineError("bad_input", f"{JOBS} slow requests are under way", "wait for one")
         job, self._next_job = self._next_job, self._next_job + 1
         self._jobs[job] = Job(client.identity, request, live)
         return job

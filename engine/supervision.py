@@ -11,6 +11,7 @@ READY_TIMEOUT_S = 30.0  # from start to WorkerReady: imports from a cold disk
 SILENT_S = 2.5  # no heartbeat (two a second): its link thread is stuck; noticed within 3 s
 HUNG_STEP_S = 10.0  # one step of generator or decoder; a first step on a GPU compiles for longer
 HUNG_FIRST_STEP_S = 300.0
+HUNG_JOB_S = 900.0  # loading a character: large models read their weights meanwhile
 RESTARTS = 5  # within RESTART_WINDOW_S, then the session fails
 RESTART_WINDOW_S = 60.0
 
@@ -46,8 +47,9 @@ class Liveness:
             return f"not ready after {waited:.0f} s" if waited > READY_TIMEOUT_S else ""
         if now - self._last_beat > SILENT_S:
             return f"no heartbeat for {now - self._last_beat:.1f} s"
-        limit = HUNG_STEP_S if self._stepped else HUNG_FIRST_STEP_S
+        step = HUNG_STEP_S if self._stepped else HUNG_FIRST_STEP_S
         for thread, seconds in self._busy_s.items():
+            limit = HUNG_JOB_S if thread == "jobs" else step
             if seconds > limit:
                 return f"{thread} step has run for {seconds:.0f} s (limit {limit:.0f} s)"
         return ""

@@ -86,7 +86,7 @@ class Worker:
             now = time.monotonic()
             if now >= next_beat:
                 next_beat = now + HEARTBEAT_MS / 1000
-                self.send(wm.Heartbeat(self._loop.busy_s(now)))
+                self.send(wm.Heartbeat({**self._loop.busy_s(now), "jobs": self._jobs.busy_s(now)}))
                 if os.getppid() != self._parent:
                     break
             self._flush()

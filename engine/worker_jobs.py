@@ -37,6 +37,7 @@ class JobThread:
         self._send, self._failed = send, failed
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
+        self._since = 0.0  # when the present job began
         self.factory: ModelFactory | None = None
         self.loaded: dict[int, Models] = {}  # job -> models that wait for UseCharacter
         threading.Thread(target=self._body, name="jobs", daemon=True).start()
@@ -47,10 +48,17 @@ class JobThread:
     def cancel(self, job: int) -> None:
         self._cancelled.add(job)
 
+    def busy_s(self, now: float) -> float:
+        since = self._since
+        return now - since if since else 0.0
+
     def _body(self) -> None:
         try:
             while True:
-                self._run(self._jobs.get())
+                job = self._jobs.get()
+                self._since = time.monotonic()
+                self._run(job)
+                self._since = 0.0
         except Exception as error:  # the top of the job thread
             self._failed(error)
 

@@ -9,7 +9,7 @@ MAJOR = 1  # a change that an older peer cannot read
 MINOR = 0  # an addition that it may ignore
 
 LANES = ("control", "audio", "frames", "telemetry")
-HEARTBEAT_MS = 1_000
+HEARTBEAT_MS = 1_000  # ping and engine_state; not ZMTP's own heartbeats, see protocol.md
 DEAD_AFTER_MS = 3_000  # no traffic for so long: the peer is gone
 MAX_CONTROL_BYTES = 64 * 1024 * 1024  # a picture travels in one control message
 MAX_AUDIO_BYTES = 64 * 1024

@@ -119,7 +119,7 @@ class WireClient:
                     frames.append((got, int(got.pixels[0, 0, 0])))
                 else:
                     seen.append(pm.decode_telemetry(socket.recv()))
-        while drain and self.frames.poll(200):  # the lanes are sockets of their own: no order between them
+        while drain and self.frames.poll(200):  # there is no order between lanes
             got = frame.decode(self.frames.recv())
             frames.append((got, int(got.pixels[0, 0, 0])))
         return frames
