@@ -63,7 +63,13 @@ def opening(tokens: np.ndarray) -> np.ndarray:
 
 
 def measure(tokens: np.ndarray, phones: list[Phone]) -> Figures:
-    """Figures of tokens [n, COUNT] whose frame n is centred on (n + 0.5) / 24 s of the track."""
+    """Figures of tokens [n, COUNT] whose frame n is centred on (n + 0.5) / 24 s of the track.
+
+    Frames after the track's end belong to its last phone if that is a silence.
+    """
+    if phones[-1].name == "SIL":
+        end_s = max(phones[-1].end_s, len(tokens) / FPS)
+        phones = [*phones[:-1], Phone("SIL", phones[-1].start_s, end_s)]
     gap = opening(tokens)
     centres = (np.arange(len(tokens)) + 0.5) / FPS
     near, on_time = _closures(gap, phones)
