@@ -78,7 +78,7 @@ def _neckline(n: float) -> Points:
 
 def neck_shape(look: Look) -> np.ndarray:
     n = look.neck
-    return shape(mirrored([(0, 1.8), (n, 1.9), (n * 0.97, 3.1), (n * 1.12, 3.30), (n * 1.2, 3.85),
+    return shape(mirrored([(0, 1.8), (n, 1.9), (n * 0.96, 2.8), (n * 1.02, 3.35), (n * 1.2, 3.85),
                            (n * 1.2, 4.55), (0, 5.05)]))  # fmt: skip
 
 

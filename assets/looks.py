@@ -169,6 +169,52 @@ def swept_and_glasses(sheet: Sheet, look: Look) -> None:
     sheet.paint(stroke([(-0.22, -0.02), (0, -0.1), (0.22, -0.02)], 0.08, 0.8), (150, 44, 66))
 
 
+def robot_ears(sheet: Sheet, look: Look) -> None:
+    for side in (1, -1):
+        for radius, colour in ((0.62, look.skin_shade), (0.5, look.skin), (0.26, look.hair)):
+            disc = ab.ellipse(side * 1.98, 0.15, radius * 0.62, radius)
+            if colour is look.skin_shade:
+                sheet.paint(soft(ab.moved(disc, 0.1, 0.1), 0.15), dark(look.back[1], 0.5), 0.4)
+            sheet.paint(disc, colour)
+            sheet.shade(disc, dark(colour, 0.55), -0.06, -0.08, 0.09, 0.8)
+            sheet.shade(disc, WHITE, 0.05, 0.06, 0.06, 0.45)
+
+
+def _panel_line(sheet: Sheet, look: Look, points: Points) -> None:
+    sheet.paint(soft(stroke(points, 0.05, 0.7), 0.012), dark(look.skin_shade, 0.55), 0.8)
+    below = [(x + 0.01, y + 0.045) for x, y in points]
+    sheet.paint(soft(stroke(below, 0.035, 0.7), 0.012), WHITE, 0.4)
+
+
+def robot_front(sheet: Sheet, look: Look) -> None:
+    forehead = [(-1.75, -0.95), (-0.9, -1.22), (0, -1.3), (0.9, -1.22), (1.75, -0.95)]
+    _panel_line(sheet, look, forehead)
+    for side in (1, -1):
+        jaw = [(side * 1.9, 0.85), (side * 1.42, 1.0), (side * 1.16, 1.5), (side * 0.98, 2.42)]
+        _panel_line(sheet, look, jaw)
+        for x, y in ((1.45, -1.32), (1.62, 1.05)):
+            bolt = ab.ellipse(side * x, y, 0.1, 0.1)
+            sheet.paint(bolt, dark(look.skin, 0.8))
+            sheet.shade(bolt, dark(look.skin_shade, 0.5), -0.03, -0.03, 0.04, 0.9)
+            sheet.paint(soft(ab.ellipse(side * x - 0.03, y - 0.03, 0.03, 0.03), 0.01), WHITE, 0.8)
+    lamp = ab.ellipse(0, -1.85, 0.34, 0.2)
+    sheet.paint(soft(ab.ellipse(0, -1.85, 0.6, 0.42), 0.2), look.hair_light, 0.55)
+    sheet.paint(lamp, look.hair)
+    sheet.shade(lamp, look.hair_shade, -0.05, -0.06, 0.08, 0.9)
+    sheet.paint(soft(ab.ellipse(-0.1, -1.92, 0.1, 0.04), 0.03), WHITE, 0.9)
+    rod = stroke([(0, -2.35), (0, -2.8), (0, -3.25)], 0.14, 0.9)
+    sheet.paint(rod, look.skin_shade)
+    sheet.shade(rod, WHITE, 0.03, 0, 0.03, 0.5)
+    tip = ab.ellipse(0, -3.4, 0.26, 0.26)
+    sheet.paint(soft(ab.ellipse(0, -3.4, 0.5, 0.5), 0.2), look.hair_light, 0.6)
+    sheet.paint(tip, look.hair)
+    sheet.shade(tip, look.hair_shade, -0.07, -0.07, 0.09, 0.9)
+    sheet.paint(soft(ab.ellipse(-0.09, -3.49, 0.08, 0.06), 0.03), WHITE, 0.9)
+    for x, strength in ((-1.15, 0.5), (-0.9, 0.25)):
+        glint = [(x - 0.25, -1.75), (x - 0.42, -1.2), (x - 0.46, -0.7)]
+        sheet.paint(soft(stroke(glint, 0.12), 0.04), WHITE, strength)
+
+
 MIRA = Look(
     skin=(247, 208, 182), skin_shade=(206, 138, 116), blush=(238, 128, 112), lips=(214, 98, 100),
     hair=(92, 52, 40), hair_shade=(48, 26, 26), hair_light=(178, 108, 72), iris=(86, 156, 120),
@@ -209,4 +255,12 @@ NORA = Look(
     back=((206, 216, 196), (150, 168, 146), (244, 246, 232)), jaw=1.0, eye=0.92, brow_width=0.13,
     neck=0.8, shoulders=0.92, lashes=0.035, back_hair=bun_back, front_hair=swept_and_glasses,
 )  # fmt: skip
-LOOKS = {"Mira": MIRA, "Theo": THEO, "Zip": ZIP, "Bruno": BRUNO, "Nora": NORA}
+ROBIN = Look(
+    skin=(196, 208, 220), skin_shade=(98, 116, 142), blush=(150, 176, 206), lips=(122, 138, 168),
+    hair=(86, 220, 226), hair_shade=(24, 122, 148), hair_light=(160, 250, 250),
+    iris=(70, 214, 228), iris_dark=(12, 70, 104), brows=(70, 88, 116), cloth=(72, 84, 104),
+    cloth_shade=(32, 38, 54), collar=(86, 220, 226),
+    back=((244, 222, 200), (214, 168, 148), (255, 244, 230)), jaw=1.14, eye=1.12, brow_width=0.15,
+    neck=0.72, shoulders=0.98, lashes=0.015, front_hair=robot_front, ears=robot_ears,
+)  # fmt: skip
+LOOKS = {"Robin": ROBIN, "Mira": MIRA, "Theo": THEO, "Zip": ZIP, "Bruno": BRUNO, "Nora": NORA}

@@ -123,7 +123,7 @@ def chosen_face(
         placed = placed_face(picture, spec.landmarks)
         return placed, check(picture, [placed], 0)
     faces = find_faces(picture, models)
-    warnings = check(picture, faces, spec.face)
+    warnings = check(picture, faces, spec.face, models)
     return faces[spec.face], warnings
 
 

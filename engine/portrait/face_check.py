@@ -9,21 +9,27 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from engine.portrait.face_shape import mouth_gap_mm
-from engine.portrait.faces import Face, find_faces
+from engine.portrait.faces import Face, find_faces, lies_on_its_side
 from engine.portrait.framing import box_of
 from engine.portrait.pictures import Picture, read_picture
 from engine.protocol.framing import automatic_framing
 from engine.protocol.messages import FaceFound, PictureInspected
 
 YAW_WARN, YAW_REFUSE = 35.0, 45.0  # degrees
+ROLL_REFUSE = 50.0  # degrees: lying down, or a picture on its side
+TURN_IT = "turn it upright in a picture viewer and save it"
 FACE_PX_WARN, FACE_PX_REFUSE = 200.0, 56.0  # px of face height, hair line to chin
 GAP_MM_REFUSE = 15.0  # between the lips, on an adult face: a mouth that cannot be shut
 BORDER_SHARE = 0.02  # of the face's size: closer to the border than this is "touching"
 
 
-def check(picture: Picture, faces: list[Face], chosen: int) -> list[str]:
+def check(
+    picture: Picture, faces: list[Face], chosen: int, models: Path | None = None
+) -> list[str]:
     """Warnings about the chosen face. Raises EngineError("no_face" or "face_unusable")."""
     if not faces:
+        if lies_on_its_side(picture, models):
+            raise EngineError("no_face", "the picture lies on its side", TURN_IT)
         raise EngineError(
             "no_face",
             "no face was found in the picture",
@@ -41,6 +47,13 @@ def check(picture: Picture, faces: list[Face], chosen: int) -> list[str]:
 
 
 def _refuse(face: Face) -> None:
+    if abs(face.angles.roll) > ROLL_REFUSE:
+        raise EngineError(
+            "face_unusable",
+            f"the face is tilted by {abs(face.angles.roll):.0f} degrees "
+            f"({ROLL_REFUSE:.0f} are the limit)",
+            TURN_IT,
+        )
     yaw = abs(face.angles.yaw)
     if yaw >= YAW_REFUSE:
         raise EngineError(
@@ -111,7 +124,7 @@ def inspect(data: bytes, models: Path | None = None) -> PictureInspected:
     faces = find_faces(picture, models)
     warnings, refusal = list(picture.warnings), ""
     try:
-        warnings += check(picture, faces, 0)
+        warnings += check(picture, faces, 0, models)
     except EngineError as error:
         refusal = str(error)
     framing = automatic_framing(picture.width, picture.height, box_of(faces[0])) if faces else None

@@ -78,11 +78,31 @@ def find_faces(picture: Picture, models: Path | None = None) -> list[Face]:
     return sorted(faces, key=lambda face: -face.height * face.score)
 
 
+def lies_on_its_side(picture: Picture, models: Path | None = None) -> bool:
+    """No face as it is, but one when turned: for a better word than "no face"."""
+    for quarter_turns in (1, 3, 2):
+        turned = np.ascontiguousarray(np.rot90(picture.pixels, quarter_turns))
+        if find_faces(Picture(turned, turned.shape[1], turned.shape[0]), models):
+            return True
+    return False
+
+
 def _search(pixels: np.ndarray, models: Path | None) -> list[Detection]:
-    found = _in_windows(pixels, None, models)
+    """Candidates in px of `pixels`, searched in a picture just large enough for the finest."""
+    shrink = min(1.0, WINDOW_PX / FINE_WINDOW / min(pixels.shape[:2]))
+    base = _resized(pixels, shrink)
+    found = _in_windows(base, None, models)
     for share in WINDOWS:
-        found += _in_windows(pixels, share, models)
-    return merge(found or _in_windows(pixels, FINE_WINDOW, models))
+        found += _in_windows(base, share, models)
+    merged = merge(found or _in_windows(base, FINE_WINDOW, models))
+    return [_moved(d, np.zeros(2, np.float32), base.shape[1] / pixels.shape[1]) for d in merged]
+
+
+def _resized(pixels: np.ndarray, factor: float) -> np.ndarray:
+    if factor == 1:
+        return pixels
+    size = (max(1, round(pixels.shape[1] * factor)), max(1, round(pixels.shape[0] * factor)))
+    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
 
 
 def _in_windows(pixels: np.ndarray, share: float | None, models: Path | None) -> list[Detection]:
@@ -91,8 +111,7 @@ def _in_windows(pixels: np.ndarray, share: float | None, models: Path | None) ->
     height, width = pixels.shape[:2]
     side = max(height, width) if share is None else share * min(height, width)
     factor = WINDOW_PX / side
-    size = (max(1, round(width * factor)), max(1, round(height * factor)))
-    small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
+    small = _resized(pixels, factor)
     if share is None:
         pad_y, pad_x = WINDOW_PX - small.shape[0], WINDOW_PX - small.shape[1]
         small = cv2.copyMakeBorder(

@@ -114,7 +114,10 @@ def _decode(image: Image.Image) -> Picture:
     image.draft(None, (width // divisor, height // divisor))  # JPEG decodes itself smaller
     image.load()
     turn = TURNS.get(_orientation(image))
-    flat, see_through = flattened(to_8_bit(image).reduce(_divisor(*image.size)), _profile(image))
+    profile = _profile(image)
+    eight_bit = to_8_bit(image)
+    still = _divisor(*image.size)
+    flat, see_through = flattened(eight_bit.reduce(still) if still > 1 else eight_bit, profile)
     if see_through:
         notes.append("parts of the picture are see-through: a calm grey was put behind them")
     if turn is not None:

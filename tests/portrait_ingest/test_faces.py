@@ -29,7 +29,7 @@ def picture_of(image: Image.Image) -> Picture:
 
 
 @needs_models
-@pytest.mark.parametrize("name", ["mira", "theo", "nora", "zip", "bruno"])
+@pytest.mark.parametrize("name", ["mira", "theo", "nora", "zip", "bruno", "robin"])
 def test_landmarks_of_our_drawings_lie_on_their_parts(name: str) -> None:
     faces = find_faces(read_picture(character_picture(name)))
     assert len(faces) == 1
@@ -73,6 +73,13 @@ def test_a_tilted_face_is_found_and_its_tilt_is_known(face_image: Image.Image, t
     tilted = face_image.rotate(-turn, resample=Image.Resampling.BICUBIC, fillcolor=(90, 110, 120))
     face = find_faces(picture_of(tilted))[0]
     assert abs(face.angles.roll - turn) < 4
+
+
+@needs_models
+@pytest.mark.parametrize("quarter", [Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180])
+def test_a_picture_on_its_side_is_told_so(face_image: Image.Image, quarter) -> None:
+    answer = inspect(encoded(face_image.transpose(quarter), "PNG"))
+    assert "turn it upright" in answer.refusal
 
 
 @needs_models
