@@ -14,7 +14,7 @@ from studio.speaker import Sink
 
 UNKNOWN_DELAY = ms_to_samples(250)  # until the first picture tells
 MARGIN = ms_to_samples(15)  # the screen's lead and one scheduling slip
-JUMP = ms_to_samples(150)  # further off than this is not bent back: that would take 40 s
+JUMP = ms_to_samples(60)  # further off than this is not bent back: that would take 15 s
 LONGEST = SAMPLE_RATE  # of delay: beyond it a monitor is of no use to anybody
 
 

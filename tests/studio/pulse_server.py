@@ -66,7 +66,7 @@ class PulseServer:
             file.setsampwidth(2)
             file.setframerate(48_000)
             file.writeframes((samples * 32767).astype(np.int16).tobytes())
-        return subprocess.Popen(["paplay", f"--device={sink}", str(path)],
+        return subprocess.Popen(["paplay", "--latency-msec=10", f"--device={sink}", str(path)],
                                 env={**os.environ, **self.environment})  # fmt: skip
 
     def close(self) -> None:

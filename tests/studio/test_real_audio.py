@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from engine.clock import SAMPLE_RATE, samples_to_ms
+from engine.clock import SAMPLE_RATE, ms_to_samples, samples_to_ms
 from engine.errors import EngineError
 from studio.audio_devices import find_device, list_devices, load_portaudio, restart_portaudio
 from studio.audio_io import Microphone
@@ -15,6 +15,7 @@ from studio.device_watch import DeviceWatch
 from studio.microphone_source import MicrophoneSource
 from studio.sound_out import SoundOut
 from studio.speaker import Speaker
+from studio.voice import Voice
 from tests.studio.pulse_server import BOOTH, start_or_skip
 
 pytestmark = pytest.mark.audio_device
@@ -132,6 +133,56 @@ def test_speaker_position_agrees_with_what_a_microphone_hears(pulse):
     assert off_ms.std() < 10
     steady = np.polyfit(times[100:] / 1e9, samples[100:], 1)[0]
     assert abs(steady / SAMPLE_RATE - 1) < 2e-3
+
+
+def test_monitor_is_heard_when_its_picture_is_due(pulse):
+    """Clicks into one sink, captured, delayed, played into the other, captured there: the voice's
+    position at the moment a click is heard is that click's own sample."""
+    picture_delay = ms_to_samples(200)
+    clicks = np.zeros(12 * SAMPLE_RATE)
+    clicks[::24_000] = 0.9
+    player = pulse.play("booth", clicks)
+    sent, positions, heard = [], [], []
+    voice = Voice(sent.append, lambda what, value: None, picture_delay=lambda: picture_delay)
+    room = Microphone(find_device("input", "Monitor of Room"))
+    try:
+        voice.start()
+        voice.use_microphone(BOOTH)
+        voice.use_speaker("Room")
+        voice.monitor(True)
+        wait_for(lambda: voice._microphone and voice._microphone._microphone, 8)
+        voice.go(1, 1, 480)
+        room.open()
+        end = time.monotonic() + 7
+        while time.monotonic() < end:
+            now = time.monotonic_ns()
+            position = voice.position(now)
+            if position is not None:
+                positions.append((now, position))
+            while (block := room.read()) is not None:
+                loud = np.flatnonzero(np.abs(block.samples) > 0.3)
+                heard += [block.captured_ns + int(at) * 10**9 // SAMPLE_RATE for at in loud]
+            time.sleep(0.005)
+    finally:
+        voice.close()
+        room.close()
+        player.kill()
+        player.wait()
+    spoken = [b.first_sample + at for b in sent for at in np.flatnonzero(np.abs(b.samples) > 0.3)]
+    times, samples = np.array(positions, np.float64).T
+    late = [at for at in heard if at > times[0] + 3e9 and at < times[-1]]
+    said = np.interp(late, times, samples)
+    off_ms = [samples_to_ms(min(np.subtract(spoken, at), key=abs)) for at in said]
+    print("monitor: heard against position, ms:", np.round(off_ms, 1))
+    assert len(off_ms) >= 3 and np.abs(off_ms).max() < 20
+    captures = {b.first_sample: b.capture_time_ns for b in sent}
+    delays = []
+    for at, sample in zip(late, said, strict=True):
+        click = min(spoken, key=lambda s, sample=sample: abs(s - sample))
+        first = max(f for f in captures if f <= click)
+        delays.append((at - captures[first]) / 1e6 - samples_to_ms(click - first))
+    print("microphone to monitor, ms:", np.round(delays, 1))
+    assert np.abs(np.array(delays) - 215).max() < 60, "the picture's delay and the margin"
 
 
 def test_microphone_loss_is_seen_and_healed_by_name(pulse, watch):
