@@ -18,6 +18,7 @@ REACH_X, REACH_Y = 0.14, 0.10  # of the eye's width at gaze = 1
 LEAST_GAZE = 0.01
 LID_EDGE_TOP, LID_EDGE_BOTTOM = (-0.02, 0.10), (-0.02, 0.08)  # eye widths over which it starts
 IRIS_FADE = 0.45  # eye widths from the iris' border to where the white stands still
+OPENING = (0.02, 0.03, 0.03)  # beyond the lids: sides, above, below, for gaze alone
 SHUT = 0.98  # blink from which nothing of the eyeball is seen
 
 
@@ -50,9 +51,11 @@ class Eyes:
             lid = self._lids.get(eye.letter)
             blink = float(token[INDEX["eyeBlink" + eye.letter]])
             looks = np.abs(gaze).sum() > LEAST_GAZE and blink < SHUT
-            grid = eye_grid(eye, points, *COVER) if lid and (looks or blink > LEAST) else None
+            if lid is None or not (looks or blink > LEAST):
+                continue
+            grid = eye_grid(eye, points, *(COVER if blink > LEAST else OPENING))
             part = None if grid is None else _part(full, top, left, grid)
-            if grid is None or part is None or lid is None:
+            if grid is None or part is None:
                 continue
             if blink > LEAST:
                 covers.append(Cover(lid, grid, blink, part.copy()))
@@ -87,4 +90,5 @@ def _look(part: np.ndarray, grid: EyeGrid, iris: np.ndarray, gaze: np.ndarray) -
     weight *= smooth(grid.y - grid.top, LID_EDGE_TOP[0] * w, LID_EDGE_TOP[1] * w)
     weight *= smooth(grid.bottom - grid.y, LID_EDGE_BOTTOM[0] * w, LID_EDGE_BOTTOM[1] * w)
     weight *= grid.ends
-    part -= weight[..., None] * move.astype(np.float32)
+    for axis in (0, 1):
+        part[..., axis] -= weight * np.float32(move[axis])

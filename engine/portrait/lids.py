@@ -31,8 +31,8 @@ LID_LIGHT, LID_SHADE = 0.03, 0.08  # bulge of the lid, shade toward its lashes
 
 @dataclass(frozen=True, slots=True)
 class Lid:
-    """Painted at rest: `skin` [h, w, 4] uint8 BGRA and `lashes` [h, w, 4] uint8, premultiplied, as
-    they lie when shut. Their first px is canvas px (left, top). `reach`: how far above the open
+    """Painted at rest: `skin` [h, w, 4] uint8 BGRA and `lashes` [h, w, 4] uint8, alpha
+    last, as they lie when shut. Their first px is canvas px (left, top). `reach`: how far above the open
     margin the skin must cover the picture's lashes, in eye widths."""
 
     eye: Eye
@@ -139,7 +139,7 @@ def _grain(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
 
 
 def _lashes(skin: np.ndarray, picture: np.ndarray, grid: EyeGrid, eye: Eye) -> np.ndarray:
-    """[h, w, 4] premultiplied: the picture's upper lash strip flipped below the closing line, a
+    """[h, w, 4]: the picture's upper lash strip flipped below the closing line, a
     thin line at least, and the shade of the lid's rim above it."""
     w, closing = grid.width, shut_margin(grid)
     inside = _lash_sides(grid, eye)
@@ -153,11 +153,12 @@ def _lashes(skin: np.ndarray, picture: np.ndarray, grid: EyeGrid, eye: Eye) -> n
     thick = LINE * w * (0.4 + 0.6 * grid.ends) + 0.3
     line = np.exp(-((below / thick) ** 2)) * inside * 0.8
     rim = LID_SHADE * 2 * np.exp(-np.maximum(-below, 0) / (0.10 * w)) * (below < 0) * inside
-    colour = strip * dark[..., None]
+    colour = strip * dark[..., None] + ink * (1 - dark[..., None])
     alpha = dark
     for cover in (line, rim):
-        colour = colour * (1 - cover[..., None]) + ink * cover[..., None]
-        alpha = alpha * (1 - cover) + cover
+        total = alpha * (1 - cover) + cover
+        share = (cover / np.maximum(total, 1e-3))[..., None]
+        colour, alpha = colour * (1 - share) + ink * share, total
     return np.dstack([colour, 255 * alpha])
 
 
@@ -181,24 +182,30 @@ def draw_lid(out: np.ndarray, lid: Lid, grid: EyeGrid, blink: float, source: np.
     """Paint one lid over `out` [1088, 704, 4] uint8. `grid` over COVER in the frame; `source`
     [h, w, 2] float32 canvas px is where the warp took each pixel from, without gaze; overwritten.
     """
-    w = grid.width
     slide = ((shut_margin(grid) - grid.top) * (1 - blink)).astype(np.float32)
     margin = shut_margin(grid) - slide
-    source -= np.array([lid.left, lid.top], np.float32)
-    skin = cv2.remap(
-        lid.skin, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-    )[..., :3]
-    source += slide[..., None] * grid.down.astype(np.float32)
-    lashes = cv2.remap(lid.lashes, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
-    edge = _upper_edge(grid, lid.eye, lid.reach * min(1.0, 0.25 + 1.5 * blink))
-    alpha = np.clip((grid.y - edge) / (COVER_SOFT * w) + 1, 0, 1)
-    lower = margin + (0.03 + 0.05 * (1 - grid.ends)) * w * blink
-    alpha *= np.clip((lower - grid.y) / (0.03 * w * blink + 1.0) + 0.7, 0, 1)
-    alpha *= _sides(grid, lid.eye, SIDE_SOFT)
+    offset = (float(lid.left), float(lid.top), 0.0, 0.0)
+    cv2.subtract(source, offset, dst=source)
+    read = {"interpolation": cv2.INTER_LINEAR, "borderMode": cv2.BORDER_REPLICATE}
+    skin = cv2.remap(lid.skin, source, None, **read)
+    for axis in (0, 1):  # a loop over the two: numpy is slow on a last axis of 2
+        source[..., axis] += slide * np.float32(grid.down[axis])
+    lashes = cv2.remap(lid.lashes, source, None, **read)
     shown = min(1.0, 4 * blink)
-    alpha = (alpha * shown).astype(np.float32)[..., None]
-    under = out[grid.rows, grid.cols, :3]
-    result = under + (skin - under.astype(np.float32)) * alpha
-    result *= 1 - lashes[..., 3:].astype(np.float32) * (shown / 255)
-    result += lashes[..., :3].astype(np.float32) * shown
-    under[:] = np.clip(result + 0.5, 0, 255).astype(np.uint8)
+    under = out[grid.rows, grid.cols]
+    alpha = _cover(lid, grid, margin, blink) * np.float32(shown)
+    cv2.blendLinear(skin, under, alpha, 1 - alpha, dst=under)
+    alpha = cv2.extractChannel(lashes, 3).astype(np.float32) * np.float32(shown / 255)
+    cv2.blendLinear(lashes, under, alpha, 1 - alpha, dst=under)
+    under[..., 3] = 255
+
+
+def _cover(lid: Lid, grid: EyeGrid, margin: np.ndarray, blink: float) -> np.ndarray:
+    """[h, w] float32: where the lid's skin lies, from above the old lashes to its margin."""
+    w = grid.width
+    edge = _upper_edge(grid, lid.eye, lid.reach * min(1.0, 0.25 + 1.5 * blink))
+    alpha = np.clip((grid.y - edge) * (1 / (COVER_SOFT * w)) + 1, 0, 1)
+    lower = margin + (0.08 - 0.05 * grid.ends) * (w * blink) - grid.y
+    alpha *= np.clip(lower * (1 / (0.03 * w * blink + 1.0)) + 0.7, 0, 1)
+    alpha *= _sides(grid, lid.eye, SIDE_SOFT)
+    return alpha.astype(np.float32)

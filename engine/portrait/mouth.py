@@ -28,6 +28,9 @@ UPPER_LENGTH, LOWER_LENGTH = 10.2, 8.4
 LOWER_BELOW = 1.2  # mm from the lower lip's rest edge down to the lower teeth's edge
 CAVITY = np.array([32, 27, 72], np.float32)  # BGR, warm dark red
 TONGUE = np.array([98, 92, 184], np.float32)
+CONTACT = np.array([0.40, 0.40, 0.56], np.float32)  # of the lip's colour where lips touch
+EDGE_BLUR = 0.8  # px: the lip's edge as a camera shows it
+LEAST_BLUR = 0.3  # px: below this a blur only costs time
 SUB = 4
 OF_MOUTH = ("jaw", "mouth", "seal", "upperLip", "lowerLip")
 MOVES = [i for name, i in INDEX.items() if name.startswith(OF_MOUTH)]
@@ -82,10 +85,13 @@ class Mouth:
         if gap is None:
             return
         inside = self._inside(gap, pose)
-        alpha = cv2.GaussianBlur(gap.mask, (0, 0), 0.8).astype(np.float32)[..., None] / 255
-        alpha *= shown * float(smooth(np.array(most), LEAST_GAP_PX, 2 * LEAST_GAP_PX))
-        part = out[gap.rows, gap.cols, :3]
-        part[:] = np.clip(part + (inside - part) * alpha + 0.5, 0, 255).astype(np.uint8)
+        picture = cv2.merge([*np.clip(inside, 0, 255).astype(np.uint8), np.full_like(gap.mask, 255)])
+        if self._colours.blur > LEAST_BLUR:
+            picture = cv2.GaussianBlur(picture, (0, 0), self._colours.blur)
+        shown *= float(smooth(np.array(most), LEAST_GAP_PX, 2 * LEAST_GAP_PX))
+        alpha = cv2.GaussianBlur(gap.mask, (0, 0), EDGE_BLUR).astype(np.float32) * (shown / 255)
+        part = out[gap.rows, gap.cols]
+        cv2.blendLinear(picture, part, alpha, 1 - alpha, dst=part)
 
     def _gap(self, upper: np.ndarray, lower: np.ndarray, most: float) -> Gap | None:
         width = float(np.linalg.norm(upper[-1] - upper[0]))
@@ -110,8 +116,8 @@ class Mouth:
         return Gap(slice(y0, y1), slice(x0, x1), mask, depth, x, y, y - edge, most)
 
     def _inside(self, gap: Gap, pose: Pose) -> np.ndarray:
-        """[h, w, 3] float32 BGR."""
-        mm, colours, token = self._mm, self._colours, pose.token
+        """[3, h, w] float32 BGR: planes, because numpy is slow on a last axis of 3."""
+        mm, token = self._mm, pose.token
         axis = pose.points[308] - pose.points[78]
         width = float(np.linalg.norm(axis))
         right = axis / (width + 1e-6)
@@ -135,13 +141,11 @@ class Mouth:
             roots = base - down * lift * mm
             self._place(inside, self._upper, roots, right, gap, lit * 1.12, 1.0, top=True)
         along = np.abs(_along(gap, (pose.points[78] + pose.points[308]) / 2, right))
-        inside *= _shade(gap, along / (width / 2 + 1e-6), mm)[..., None]
+        inside *= _shade(gap, along / (width / 2 + 1e-6), mm)
         if self._own is not None:
             lift = down * (1.5 * rounded * mm)  # rounded lips hide most of the teeth
-            lit = (0.80 + 0.20 * np.clip(gap.depth / mm, 0, 1)) * max(0.6, 1 - 0.35 * rounded)
+            lit = (0.80 + 0.20 * np.clip(gap.depth / mm, 0, 1)) * max(0.86, 1 - 0.14 * rounded)
             self._own.place(inside, pose.skull - lift, gap.cols.start, gap.rows.start, lit)
-        if colours.blur > 0.3:
-            inside = cv2.GaussianBlur(inside, (0, 0), colours.blur)
         return self._wet_rim(inside, gap)
 
     def _cavity(self, gap: Gap) -> np.ndarray:
@@ -149,7 +153,7 @@ class Mouth:
         colour = CAVITY * (0.35 + 0.65 * colours.light) * colours.tint / colours.tint.max()
         colour = colour.mean() + (colour - colour.mean()) * colours.chroma + colours.lip * 0.03
         fall = 1.3 - 0.8 * np.clip(gap.depth / (5 * self._mm), 0, 1)
-        return fall[..., None] * colour.astype(np.float32)
+        return fall * _planes(colour)
 
     def _add_tongue(
         self, inside: np.ndarray, x: np.ndarray, y: np.ndarray, reach: float, rise: float
@@ -163,7 +167,7 @@ class Mouth:
         shade = shade * (1 - 0.18 * np.exp(-((x / 1.3) ** 2))) * (0.55 + 0.45 * arch)
         colour = TONGUE.mean() + (TONGUE - TONGUE.mean()) * self._colours.chroma
         colour = colour * self._colours.tint
-        inside += (colour * shade[..., None] - inside) * alpha[..., None]
+        inside += (_planes(colour) * shade - inside) * alpha
 
     def _place(
         self, inside: np.ndarray, strip: np.ndarray, roots: np.ndarray, right: np.ndarray,
@@ -178,23 +182,26 @@ class Mouth:
         anchor = np.array([w / 2 - 0.5, 0.0 if top else h - 1.0])
         shift = anchor - turn @ (roots - [gap.cols.start, gap.rows.start])
         matrix = np.column_stack([turn, shift])
-        size = (inside.shape[1], inside.shape[0])
+        size = (inside.shape[2], inside.shape[1])
         laid = cv2.warpAffine(strip, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
-        inside *= 1 - alpha * laid[..., 3:]
-        inside += laid[..., :3] * (light * alpha)
+        *bgr, cover = cv2.split(laid)
+        inside *= 1 - alpha * cover
+        for plane, colour in zip(inside, bgr, strict=True):
+            plane += colour * (light * alpha)
 
     def _wet_rim(self, inside: np.ndarray, gap: Gap) -> np.ndarray:
         """A thin line of dark lip colour that fades inwards, wider on the lower lip."""
         lowness = np.clip(gap.under / max(gap.size, 1), 0, 1)
         reach = (0.45 + 0.75 * lowness) * self._mm
-        rim = (np.exp(-gap.depth / reach) * 0.85)[..., None]
-        return inside + (self._colours.lip * 0.55 - inside) * rim
+        rim = np.exp(-gap.depth / reach) * 0.85
+        inside += (_planes(self._colours.lip * 0.55) - inside) * rim
+        return inside
 
     def _contact(self, out: np.ndarray, upper: np.ndarray, lower: np.ndarray, amount: float
                  ) -> None:  # fmt: skip
         """The line of lips that touch; a picture with open lips has none of its own."""
         line = open_spline(11, 41) @ ((upper + lower) / 2)
-        thick = np.sqrt(np.sin(np.linspace(0, np.pi, 41))) * 0.55 * self._mm + 0.2
+        thick = np.sqrt(np.sin(np.linspace(0, np.pi, 41))) * 0.40 * self._mm + 0.2
         across = thick[:, None] * self._frame.down
         outline = np.concatenate([line - across, (line + across)[::-1]])
         x0, y0 = np.maximum(np.floor(outline.min(0) - 6), 0).astype(int)
@@ -205,9 +212,14 @@ class Mouth:
         corners = np.round((outline - [x0, y0]) * (1 << SUB)).astype(np.int32)
         cv2.fillPoly(mask, [corners], (255,), cv2.LINE_AA, SUB)
         alpha = cv2.GaussianBlur(mask, (0, 0), 0.35 * self._mm + 0.3).astype(np.float32)
-        alpha *= float(np.clip(1.5 * amount, 0, 1)) * 0.9 / 255
+        alpha *= float(np.clip(1.5 * amount, 0, 1)) * 0.85 / 255
         part = out[y0:y1, x0:x1, :3]
-        part[:] = part + (self._colours.lip * 0.50 - part) * alpha[..., None]
+        part[:] = part + (self._colours.lip * CONTACT - part) * alpha[..., None]
+
+
+def _planes(colour: np.ndarray) -> np.ndarray:
+    """A BGR colour [3] over planes [3, h, w]."""
+    return colour.astype(np.float32)[:, None, None]
 
 
 def _along(gap: Gap, origin: np.ndarray, axis: np.ndarray) -> np.ndarray:

@@ -32,18 +32,20 @@ class OwnTeeth:
     def place(
         self, inside: np.ndarray, skull: np.ndarray, left: int, top: int, light: np.ndarray
     ) -> None:
-        """Lay them over `inside` [h, w, 3] float32, whose first px is canvas px (left, top);
+        """Lay them over `inside` [3, h, w] float32, whose first px is canvas px (left, top);
         `light` [h, w] 0..1."""
         now = skull[list(ANCHORS)] - np.array([left, top], np.float32)
         matrix, _ = cv2.estimateAffinePartial2D(now.astype(np.float32), self.rest, method=cv2.LMEDS)
         if matrix is None:
             return
-        size = (inside.shape[1], inside.shape[0])
+        size = (inside.shape[2], inside.shape[1])
         laid = cv2.warpAffine(
             self.texture, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        ).astype(np.float32)
-        alpha = laid[..., 3:] / 255
-        inside += (laid[..., :3] * light[..., None] - inside) * alpha
+        )
+        *bgr, cover = cv2.split(laid)
+        alpha = cover.astype(np.float32) / 255
+        for plane, colour in zip(inside, bgr, strict=True):
+            plane += (colour * light - plane) * alpha
 
 
 def own_teeth(canvas: Canvas, colours: Colours, mm: float) -> OwnTeeth | None:
