@@ -20,7 +20,7 @@ _NEXT = HEAD_OFFSETS_MS.index(40)  # one frame later: what the lips, which lead,
 _LATER = HEAD_OFFSETS_MS.index(80)
 _SIL = PHONE_INDEX["SIL"]
 SHARPNESS = 1.35  # exponent on posteriors: blurred answers made half-formed shapes
-GATE_DOUBT, GATE_SURE = 0.25, 0.6  # `speech` below the first keeps the mouth at rest
+GATE_DOUBT, GATE_SURE = 0.4, 0.75  # `speech` below the first keeps the mouth at rest
 # Closures arrive at once (12 ms is 97 % in a frame): the last 6 % are given, or lips stay ajar.
 FULL_CLOSURE = 0.94
 SEAL_RISE_MS, SEAL_FALL_MS = 45.0, 350.0
