@@ -56,9 +56,10 @@ def run(settings: StudioSettings, draft: Path) -> int:
     sys.excepthook = error_dialog.hook(
         studio.window, lambda text: studio.window.log.add("error", "studio", text)
     )
-    # Python sees Ctrl+C only when its code runs: a slow timer gives it the chance.
-    signal.signal(signal.SIGINT, lambda *_: studio.window.close())
-    signal.signal(signal.SIGTERM, lambda *_: studio.window.close())
+    # A signal may arrive in the middle of a paint: leave from the event loop, not from there.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: QTimer.singleShot(0, studio.leave))
+    # Python sees a signal only when its code runs: a slow timer gives it the chance.
     heartbeat = QTimer()
     heartbeat.timeout.connect(lambda: None)
     heartbeat.start(500)

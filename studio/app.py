@@ -81,7 +81,13 @@ class StudioApp(QObject):
         self.shut_down()
         return True
 
-    def shut_down(self) -> None:
+    def leave(self) -> None:
+        """Told to go by the system: nothing is asked, unsaved changes wait in the draft."""
+        self.opening.save_draft()
+        self.shut_down(keep_draft=True)
+        QApplication.quit()
+
+    def shut_down(self, keep_draft: bool = False) -> None:
         """Idempotent: window state saved, timers, second window, engine and audio put away."""
         if self._closed:
             return
@@ -90,7 +96,8 @@ class StudioApp(QObject):
         self.settings.set("window", self.window.layout_text())
         if self.commands.stage is not None:
             self.commands.stage.close()
-        self.files.drop_draft()
+        if not keep_draft:
+            self.files.drop_draft()
         self.flow.shut_down()
         application = QApplication.instance()
         if application is not None:

@@ -49,7 +49,7 @@ class CharacterOpening(QObject):
         self._faces_wanted = False
         self._last_good: tuple[CharacterSpec, bytes, Source] | None = None
         self._reframe = self._timer(REFRAME_MS, self._load)
-        self._draft = self._timer(DRAFT_MS, self._save_draft)
+        self._draft = self._timer(DRAFT_MS, self.save_draft)
         edited.replaced.connect(self._on_replaced)
         edited.edited.connect(self._on_edited)
         flow.picture_inspected.connect(self._on_inspected)
@@ -186,7 +186,8 @@ class CharacterOpening(QObject):
         if self._edited.spec is not None:
             self._flow.open_character(self._edited.spec, self._edited.picture)
 
-    def _save_draft(self) -> None:
+    def save_draft(self) -> None:
+        """Now, not only two seconds after the last change."""
         if self._edited.spec is not None and self._edited.unsaved:
             self._files.save_draft(self._edited.spec, self._edited.picture)
 

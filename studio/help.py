@@ -60,7 +60,7 @@ def shortcuts(parent: QWidget | None) -> Sheet:
         column.addStretch(1)
         row.addLayout(column, 1)
     made = Sheet("Keyboard shortcuts", body, parent)
-    made.resize(1080, 660)
+    made.resize(1080, 690)
     return made
 
 

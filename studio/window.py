@@ -37,6 +37,12 @@ FIRST_SIZE = QSize(1440, 900)
 SIDE_PX = 312  # a side panel at first
 VOICE_PX = 248  # all of its controls, so that only the timings scroll in a low window
 AREA = Qt.DockWidgetArea
+WHAT = {
+    "character": "Who is on stage: choose a starter or bring a picture, frame it, set its motion.",
+    "voice": "What it says: a microphone or an audio file, and the speaker to hear it through.",
+    "timings": "Where the time goes from microphone to picture, and which frames were dropped.",
+    "log": "What engine and studio report, newest last.",
+}
 
 
 class MainWindow(QMainWindow):
@@ -48,7 +54,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setWindowTitle("Avatar Studio")
         self.setWindowIcon(icons.icon("character", "accent"))
-        self.setMinimumSize(900, 560)
+        self.setMinimumSize(1000, 600)
         self.setAcceptDrops(True)
         self.setDockOptions(
             QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks
@@ -101,6 +107,7 @@ class MainWindow(QMainWindow):
         )
         for panel_id, title, panel, area, least_px in places:
             made = dock(panel_id, title, panel, self.action(f"panel_{panel_id}"), least_px)
+            made.setWhatsThis(WHAT[panel_id])
             self.docks[panel_id] = made
             self.addDockWidget(area, made)
         self.docks["log"].hide()

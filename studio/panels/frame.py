@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 from studio import icons
 from studio.widgets.buttons import label, name
 
+LEAST_WIDTH_PX = 262  # narrower, controls would be cut
+
 
 def dock(
     panel_id: str, title: str, body: QWidget, toggle: QAction, least_px: int = 0
@@ -35,7 +37,7 @@ def dock(
     scroll.setWidgetResizable(True)
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroll.setMinimumHeight(least_px)
+    scroll.setMinimumSize(LEAST_WIDTH_PX, least_px)
     scroll.setWidget(body)
     column = QVBoxLayout(frame)
     column.setContentsMargins(12, 12, 6, 12)

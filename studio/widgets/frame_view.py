@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFocusEvent, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.clock import HEIGHT, WIDTH
@@ -63,6 +63,7 @@ class FrameView(QWidget):
         self._still = QImage()
         self._pan = QPoint()
         self._drag_from: QPoint | None = None
+        self._ring = False  # reached by Tab: show where the keyboard is
         self._work_ms: list[float] = []
         self.smooth = True
         self.fit = True
@@ -78,6 +79,7 @@ class FrameView(QWidget):
         self.setMinimumSize(220, 300)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Live picture")
+        self.setWhatsThis("The live picture. Double-click for full screen; drop a picture on it.")
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, HEIGHT)
@@ -198,6 +200,8 @@ class FrameView(QWidget):
 
     def _paint_over(self, painter: QPainter) -> None:
         area = self.picture_rect().intersected(QRectF(self.rect()).adjusted(8, 8, -8, -8))
+        if self._ring:
+            overlay.focus_ring(painter, QRectF(self.rect()))
         if self.hud_visible and self._frame is not None:
             self._paint_hud(painter, area)
         banner = self.banner
@@ -232,6 +236,15 @@ class FrameView(QWidget):
         if self._frame is None or self._painted is None:
             return
         self._painted(self._frame, time.monotonic_ns(), paint_ms)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        tabs = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._ring = event.reason() in tabs
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._ring = False
+        self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:

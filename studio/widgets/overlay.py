@@ -99,6 +99,14 @@ def empty_stage(painter: QPainter, frame: QRectF, hot: bool, title: str, lines: 
     painter.drawText(below, flags, "\n".join(lines))
 
 
+def focus_ring(painter: QPainter, area: QRectF) -> None:
+    """Where the keyboard is, when it came by Tab."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(theme.color("accent"), 2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(area.adjusted(2, 2, -2, -2), CORNER, CORNER)
+
+
 def drop_hint(painter: QPainter, area: QRectF, text: str) -> None:
     """Over the picture while a file is dragged: what will happen when it is let go."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 from studio import theme
 
 SCROLL_PX = 12
-LEAST_PX = 80  # width of a tile; as many as fit share the row
+LEAST_PX = 72  # width of a tile; as many as fit share the row
 SHAPE = 1.22  # height to width of the picture
 NAME_HEIGHT = 24
 ID, PICTURE, CREDIT = (Qt.ItemDataRole.UserRole + i for i in range(3))

@@ -50,6 +50,7 @@ def test_calls_that_the_app_makes_exist_in_the_real_flow(app, monkeypatch, tmp_p
     assert len(called) >= 10 and called <= real, called - real
 
 
+@pytest.mark.slow
 def test_a_hundred_times_open_and_closed(themed, tmp_path, monkeypatch):
     few = CharacterFiles(StudioSettings(None)).library()[:1]
     monkeypatch.setattr(CharacterFiles, "library", lambda _: few)
@@ -227,3 +228,20 @@ def test_fault_dialog_copies_a_report(app):
     assert "7 where 3" in shown and "Traceback" not in shown
     assert dialogs[0].report.isHidden()
     dialogs[0].accept()
+
+
+def test_told_to_go_it_asks_nothing_and_keeps_the_draft(themed, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("studio.dialogs.ask_unsaved", lambda *_: pytest.fail("it asked"))
+    draft = tmp_path / "draft.avatar"
+    app = StudioApp(settings, StubFlow(settings), draft)
+    app.start()
+    if app.edited.spec is None:
+        pytest.skip("no starter characters")
+    app.edited.rename("Half done")
+    app.flow.state.update_recording(state="recording", path="/x.mp4")
+    app.leave()
+    assert ("shut_down",) in app.flow.calls and draft.is_file()
+    again = StudioApp(settings, StubFlow(settings), draft)
+    again.start()
+    assert again.edited.spec.name == "Half done" and again.edited.unsaved
+    again.leave()

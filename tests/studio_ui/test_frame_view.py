@@ -208,3 +208,13 @@ def test_scaling_changes_over_slowly_and_comes_back(themed, qtbot):
     assert not view.smooth, "5 ms without smoothing may be 15 with it"
     feed(1.0, WINDOW)
     assert view.smooth
+
+
+def test_tab_shows_where_the_keyboard_is(themed, qtbot):
+    view, _, _ = viewer(qtbot, 500, 780, frame(1))
+    view.clearFocus()
+    view.set_hud_visible(False)
+    before = view.grab().toImage()
+    view.setFocus(theme.Qt.FocusReason.TabFocusReason)
+    where = changed(before, view.grab().toImage())
+    assert where[2, 100:400].all() and not where[100:600, 100:400].any()

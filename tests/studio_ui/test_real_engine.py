@@ -1,4 +1,4 @@
-"""The app with its real engine process and the real model: a starter comes alive, talks, records."""
+"""The app with its real engine process and model: a starter comes alive, talks, is recorded."""
 
 from __future__ import annotations
 
