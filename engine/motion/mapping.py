@@ -33,7 +33,7 @@ class SpeechToMotion:
     def __init__(
         self, settings: Mapping[str, float], seed: int = 1, targets: Targets | None = None
     ) -> None:
-        self._amount = dict.fromkeys(INTENSITIES, 1.0)
+        self._amount: dict[str, float] = dict.fromkeys(INTENSITIES, 1.0)
         self._seed = seed
         self._targets = targets or load_targets()
         self.set_settings(settings)
