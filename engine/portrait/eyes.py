@@ -33,12 +33,12 @@ class Cover:
 
 
 class Eyes:
-    def __init__(self, pixels: np.ndarray, landmarks: np.ndarray) -> None:
+    def __init__(self, pixels: np.ndarray, landmarks: np.ndarray, skin: np.ndarray) -> None:
         self._lids: dict[str, Lid] = {}
         for eye in EYES:
             grid = eye_grid(eye, landmarks, *PATCH)
             if grid is not None:
-                self._lids[eye.letter] = paint_lid(pixels, eye, grid)
+                self._lids[eye.letter] = paint_lid(pixels, skin, eye, grid)
 
     def edit(
         self, full: np.ndarray, top: int, left: int, token: np.ndarray, points: np.ndarray

@@ -19,12 +19,13 @@ LEAST = 0.01  # blinks below this are not drawn
 PATCH = (0.42, 0.62, 0.45)  # sides, above, below: the painted rectangle
 COVER = (0.24, 0.45, 0.30)  # the rectangle of a frame
 COVER_LEAST, COVER_MOST = 0.08, 0.22  # how far above the open margin the old lashes are hidden
-COVER_SOFT, SIDE_SOFT = 0.08, 0.10
-OUTER, INNER = 0.24, 0.08  # reach beyond the outer and the inner corner
+COVER_SOFT, SIDE_SOFT = 0.08, 0.15
+OUTER, INNER = 0.18, 0.08  # reach beyond the outer and the inner corner
 MEET = 0.02  # closed lids meet this far below the lower margin, which is drawn a little high
 LASH = 0.09  # length of lashes below the closing line
 LINE = 0.020  # half thickness of the closing line
 DARKER = 25.0  # grey levels below the lid's skin at which a pixel counts as hair or lash by 63 %
+SHADED = 0.60  # of the cheeks' brightness: the least that lid skin has
 LASH_DARKER = 16.0  # grey levels: rows above the margin this much darker still are lashes
 LID_LIGHT, LID_SHADE = 0.03, 0.08  # bulge of the lid, shade toward its lashes
 
@@ -43,11 +44,11 @@ class Lid:
     top: int
 
 
-def paint_lid(pixels: np.ndarray, eye: Eye, grid: EyeGrid) -> Lid:
-    """`grid` over PATCH around the eye at rest."""
+def paint_lid(pixels: np.ndarray, skin_bgr: np.ndarray, eye: Eye, grid: EyeGrid) -> Lid:
+    """`grid` over PATCH around the eye at rest; `skin_bgr` [3] is the colour of the cheeks."""
     picture = np.ascontiguousarray(pixels[grid.rows, grid.cols, :3]).astype(np.float32)
     reach = _lash_reach(picture, grid)
-    skin = _skin(picture, grid, eye, reach)
+    skin = _skin(picture, grid, eye, reach, float(skin_bgr.mean()))
     lashes = _lashes(skin, picture, grid, eye)
     skin = np.dstack([skin, np.full(skin.shape[:2], 255)])  # 4 channels: the fast remap
     return Lid(eye, reach, _bytes(skin), _bytes(lashes), grid.cols.start, grid.rows.start)
@@ -99,13 +100,15 @@ def _lash_reach(picture: np.ndarray, grid: EyeGrid) -> float:
     return float(np.clip(reach, COVER_LEAST, COVER_MOST))
 
 
-def _skin(picture: np.ndarray, grid: EyeGrid, eye: Eye, reach: float) -> np.ndarray:
+def _skin(
+    picture: np.ndarray, grid: EyeGrid, eye: Eye, reach: float, cheek: float
+) -> np.ndarray:
     """The rectangle without its eye: filled from clean skin around, lit like a lid."""
     w = grid.width
     hole = smooth_ramp(grid.y - _upper_edge(grid, eye, reach), -0.04 * w, 0.0)
     hole *= 1 - smooth_ramp(grid.y - shut_margin(grid), 0.05 * w, 0.09 * w)
     hole *= _sides(grid, eye, 0.03)
-    trust = (1 - hole) * _trust(picture, grid)
+    trust = (1 - hole) * _trust(picture, grid, cheek)
     skin = fill(picture, trust.astype(np.float32))
     skin = cv2.GaussianBlur(skin, (0, 0), 0.025 * w + 0.3)
     t = np.clip((grid.y - grid.top) / np.maximum(shut_margin(grid) - grid.top, 1e-3), 0, 1)
@@ -117,12 +120,14 @@ def smooth_ramp(x: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.clip((x - low) / (high - low), 0, 1)
 
 
-def _trust(picture: np.ndarray, grid: EyeGrid) -> np.ndarray:
-    """Near 0 on brows, hair and lashes: darker than the skin around the eye."""
+def _trust(picture: np.ndarray, grid: EyeGrid, cheek: float) -> np.ndarray:
+    """Near 0 on brows, hair and lashes: darker than the skin around the eye, or, where that is
+    all brow and shadow, than a shaded cheek."""
     w = grid.width
     bright = picture.mean(-1)
     lid = (grid.y < grid.top - 0.1 * w) & (grid.y > grid.top - 0.45 * w) & (grid.ends > 0.2)
     level = float(np.percentile(bright[lid], 35)) if lid.any() else float(np.median(bright))
+    level = max(level, SHADED * cheek)
     # The floor keeps a face that is dark all around (statue, night) fillable.
     return np.maximum(np.exp(-np.maximum(level - 4 - bright, 0) / DARKER), 0.004)
 
@@ -205,7 +210,7 @@ def _cover(lid: Lid, grid: EyeGrid, margin: np.ndarray, blink: float) -> np.ndar
     w = grid.width
     edge = _upper_edge(grid, lid.eye, lid.reach * min(1.0, 0.25 + 1.5 * blink))
     alpha = np.clip((grid.y - edge) * (1 / (COVER_SOFT * w)) + 1, 0, 1)
-    lower = margin + (0.08 - 0.05 * grid.ends) * (w * blink) - grid.y
+    lower = margin + (0.05 - 0.02 * grid.ends) * (w * blink) - grid.y
     alpha *= np.clip(lower * (1 / (0.03 * w * blink + 1.0)) + 0.7, 0, 1)
     alpha *= _sides(grid, lid.eye, SIDE_SOFT)
     return alpha.astype(np.float32)

@@ -48,10 +48,11 @@ class PortraitRenderer:
         self._pixels = np.ascontiguousarray(canvas.pixels)
         self._head = make_head(frame, canvas.landmarks, fields.depth)
         breath = breath_field(frame, canvas.landmarks)
-        self._warp = Warp(self._pixels, with_breath(fields, INDEX["breath"], breath), self._head)
+        fields = with_breath(fields, INDEX["breath"], breath)
+        self._warp = Warp(self._pixels, canvas.landmarks, fields, self._head)
         self._points = Points(canvas.landmarks, tokens, bases, self._head)
         colours = measure_colours(self._pixels, canvas.landmarks)
-        self._eyes = Eyes(self._pixels, canvas.landmarks)
+        self._eyes = Eyes(self._pixels, canvas.landmarks, colours.skin)
         self._mouth = Mouth(canvas, frame, colours)
         self.stage_ms: dict[str, float] = {}
         progress(1.0, "face ready")

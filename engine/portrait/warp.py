@@ -20,11 +20,12 @@ from engine.portrait.coefficients import INDEX
 from engine.portrait.fields import Basis, Fields
 from engine.portrait.grid import ALL, CELL, PAD, Box, box_where, to_cells
 from engine.portrait.head import Head
-from engine.portrait.mesh import LOWER_INNER, UPPER_INNER
+from engine.portrait.mesh import LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER
 
 # Rounds of the fixed point: each leaves |slope| of the error. A head's turn has slopes to 0.2, an
 # expression to 0.6, the lower lip more.
-ROUNDS, FACE_ROUNDS, LIP_ROUNDS = 3, 3, 8
+ROUNDS, FACE_ROUNDS, LIP_ROUNDS = 3, 3, 6
+LIPS = UPPER_OUTER + LOWER_OUTER
 SEAM_BLUR = 0.6  # px: more would pull the picture's own teeth into closed lips
 BREATH = INDEX["breath"]
 LEAST = 1e-4  # coefficients below this do nothing
@@ -43,9 +44,9 @@ class Field:
         self.box, self._bases = box, bases
         self._rounds, self._face_rounds = rounds
         x, y = np.meshgrid(np.arange(w, dtype=np.float32), np.arange(h, dtype=np.float32))
-        self._index = np.stack([x, y], -1)
+        self.index = np.stack([x, y], -1)
         follow, depth = head.follow[box.cells], head.depth[box.cells]
-        from_pivot = self._index + np.float32([box.left, box.top]) - head.pivot.astype(np.float32)
+        from_pivot = self.index + np.float32([box.left, box.top]) - head.pivot.astype(np.float32)
         # The turn of the resting picture, weighted: one matrix product a frame.
         place = np.dstack([from_pivot, depth, np.ones_like(depth)])
         self._place = np.ascontiguousarray(place * follow[..., None])
@@ -77,10 +78,10 @@ class Field:
 
     def invert(self) -> np.ndarray:
         """Where each cell of the frame comes from, as indices into this box: b = y - d(b)."""
-        cv2.subtract(self._index, self.forward, dst=self.backward)
-        self._settle(self._index, self._step, self.backward, self._rounds)
+        cv2.subtract(self.index, self.forward, dst=self.backward)
+        self._settle(self.index, self._step, self.backward, self._rounds)
         face = self._shaped
-        self._settle(self._index[face], self._face_step, self.backward[face], self._face_rounds)
+        self._settle(self.index[face], self._face_step, self.backward[face], self._face_rounds)
         return self.backward
 
     def _settle(
@@ -111,42 +112,38 @@ def moving_box(fields: Fields, head: Head) -> Box:
 
 
 class Warp:
-    def __init__(self, pixels: np.ndarray, fields: Fields, head: Head) -> None:
+    def __init__(
+        self, pixels: np.ndarray, landmarks: np.ndarray, fields: Fields, head: Head
+    ) -> None:
         self._pixels = pixels
         box = moving_box(fields, head)
         self.upper = Field(box, face_box(fields), fields.upper, head, (ROUNDS, FACE_ROUNDS))
-        self.lower = Field(fields.mouth, fields.mouth, fields.lower, head, (LIP_ROUNDS, 0))
-        self._mouth_cells = fields.mouth.inside(box)
+        self.seam = Seam(landmarks, fields, head, box)
         h, w = box.shape
         self._small = np.empty((h, w, 2), np.float32)
         self._large = np.empty((h * CELL, w * CELL, 2), np.float32)
         self.rows, self.cols = box.canvas()
-        top, left = (box.top - PAD) * CELL, (box.left - PAD) * CELL
+        top, left = corner_px(box)
         # [rows, cols, 2] canvas px: the part of the enlarged map that lies on the canvas
         self.map = self._large[
             self.rows.start - top : self.rows.stop - top,
             self.cols.start - left : self.cols.stop - left,
         ]
-        self._seam = Seam(fields.mouth)
 
     def solve(self, token: np.ndarray, turn: np.ndarray | None, points: np.ndarray) -> None:
         """Fill `map` for one frame; `points` [478, 2] are its landmarks."""
         self.upper.forward.fill(0)
         self.upper.blend(token)
-        self.lower.forward[:] = self.upper.forward[self._mouth_cells]
-        self.lower.blend(token)
         self.upper.turn(turn)
-        self.lower.turn(turn)
         back = self.upper.invert()
-        low = self.lower.invert()
-        self._seam.difference(low, back[self._mouth_cells], self.upper.box)
         # index in the box -> canvas px
         box = self.upper.box
         corner = (np.array([box.left, box.top], np.float32) - PAD + 0.5) * CELL - 0.5
         cv2.transform(back, np.column_stack([CELL * np.eye(2), corner]), dst=self._small)
         size = (self._large.shape[1], self._large.shape[0])
         cv2.resize(self._small, size, dst=self._large, interpolation=cv2.INTER_LINEAR)
-        self._seam.edit(self.map, self.rows.start, self.cols.start, points)
+        self.seam.solve(token, turn, self.upper, points)
+        self.seam.edit(self._large, corner_px(box), points)
 
     def draw(self, out: np.ndarray) -> None:
         """`out` [1088, 704, 4] uint8: the warped picture."""
@@ -161,46 +158,84 @@ class Warp:
         )  # fmt: skip
 
 
+def corner_px(box: Box) -> tuple[int, int]:
+    """Canvas px (row, column) of a box's first px; negative in the ring outside the canvas."""
+    return (box.top - PAD) * CELL, (box.left - PAD) * CELL
+
+
 class Seam:
-    """Below the moving lip line the picture comes by the lower lip's field."""
+    """Below the moving lip line the picture comes by the lower lip's field, L = U + `delta`.
 
-    def __init__(self, box: Box) -> None:
-        self._box = box
-        self.rows, self.cols = box.canvas()
-        h, w = box.shape
-        self._small = np.empty((h, w, 2), np.float32)
-        self._large = np.empty((h * CELL, w * CELL, 2), np.float32)
-        top, left = (box.top - PAD) * CELL, (box.left - PAD) * CELL
-        self._inner = self._large[
-            self.rows.start - top : self.rows.stop - top,
-            self.cols.start - left : self.cols.stop - left,
-        ]
-        self._mask = np.zeros(self._inner.shape[:2], np.uint8)
-        self._weight = np.empty(self._inner.shape, np.float32)
+    `delta` is zero outside the mouth's box of the picture. The frame's box is the same one carried
+    along with the lips, however far the head moves.
+    """
 
-    def difference(self, lower: np.ndarray, upper: np.ndarray, box: Box) -> None:
-        """Both are indices, into the mouth's and the whole box: keep their difference in px."""
-        offset = np.array([self._box.left - box.left, self._box.top - box.top], np.float32)
-        cv2.subtract(lower, upper, dst=self._small)
-        matrix = CELL * np.column_stack([np.eye(2), offset])
-        cv2.transform(self._small, matrix, dst=self._small)
+    def __init__(self, landmarks: np.ndarray, fields: Fields, head: Head, within: Box) -> None:
+        box, (h, w) = fields.mouth, fields.mouth.shape
+        self._mouth, self._within, self._bases = box, within, fields.lower
+        self._rest = landmarks[list(LIPS), :2].mean(0)
+        self._follow = np.repeat(head.follow[box.cells][..., None], 2, 2)
+        self.delta, self._step, self._other, self._at, self.back = (
+            np.zeros((h, w, 2), np.float32) for _ in range(5)
+        )
+        self._large, self._weight = (
+            np.empty((h * CELL, w * CELL, 2), np.float32) for _ in range(2)
+        )
+        self._mask = np.zeros((h * CELL, w * CELL), np.uint8)
+        self.box = box  # of the frame
+
+    def solve(
+        self, token: np.ndarray, turn: np.ndarray | None, upper: Field, points: np.ndarray
+    ) -> None:
+        """Invert L over the frame's box, from U's inverse on."""
+        self.delta.fill(0)
+        for basis in self._bases:
+            amount = float(token[basis.token])
+            if abs(amount) > LEAST:
+                part = self.delta[basis.box.inside(self._mouth)]
+                cv2.scaleAdd(basis.values, amount, part, dst=part)
+        if turn is not None:
+            cv2.transform(self.delta, turn[:, :2], dst=self._step)
+            cv2.multiply(self._step, self._follow, dst=self._step)
+            cv2.add(self.delta, self._step, dst=self.delta)
+        self.box = self._carried(points)
+        cells = self.box.inside(upper.box)
+        start, index = upper.backward[cells], upper.index[cells]
+        self.back[:] = start
+        mouth, within = self._mouth, self._within
+        corner = (float(mouth.left - within.left), float(mouth.top - within.top), 0.0, 0.0)
+        for _ in range(LIP_ROUNDS):
+            cv2.remap(upper.forward, self.back, None, cv2.INTER_LINEAR, dst=self._step,
+                      borderMode=cv2.BORDER_REPLICATE)  # fmt: skip
+            cv2.subtract(self.back, corner, dst=self._at)
+            cv2.remap(self.delta, self._at, None, cv2.INTER_LINEAR, dst=self._other,
+                      borderMode=cv2.BORDER_CONSTANT)  # fmt: skip
+            cv2.add(self._step, self._other, dst=self._step)
+            cv2.subtract(index, self._step, dst=self.back)
+        cv2.subtract(self.back, start, dst=self._step)
+        cv2.multiply(self._step, (float(CELL),) * 4, dst=self._step)
         size = (self._large.shape[1], self._large.shape[0])
-        cv2.resize(self._small, size, dst=self._large, interpolation=cv2.INTER_LINEAR)
+        cv2.resize(self._step, size, dst=self._large, interpolation=cv2.INTER_LINEAR)
 
-    def edit(self, full: np.ndarray, top: int, left: int, points: np.ndarray) -> None:
-        if not self._mask.size:
-            return  # the mouth lies outside the canvas
-        line = below_lips(points) - [self.cols.start, self.rows.start]
+    def _carried(self, points: np.ndarray) -> Box:
+        """The mouth's box, moved by whole cells with the lips, kept inside what moves."""
+        x, y = np.round((points[list(LIPS), :2].mean(0) - self._rest) / CELL).astype(int)
+        (h, w), within = self._mouth.shape, self._within
+        top = int(np.clip(self._mouth.top + y, within.top, within.bottom - h))
+        left = int(np.clip(self._mouth.left + x, within.left, within.right - w))
+        return Box(top, top + h, left, left + w)
+
+    def edit(self, full: np.ndarray, corner: tuple[int, int], points: np.ndarray) -> None:
+        """Add to the map `full`, whose first element is canvas px `corner`, below the lip line."""
+        top, left = corner_px(self.box)
         self._mask.fill(0)
-        corners = np.round(line * (1 << SUB)).astype(np.int32)
-        cv2.fillPoly(self._mask, [corners], (255,), cv2.LINE_AA, SUB)
+        line = np.round((below_lips(points) - [left, top]) * (1 << SUB)).astype(np.int32)
+        cv2.fillPoly(self._mask, [line], (255,), cv2.LINE_AA, SUB)
         mask = cv2.GaussianBlur(self._mask, (3, 3), SEAM_BLUR)
         cv2.multiply(cv2.merge([mask, mask]), (1 / 255,) * 4, dst=self._weight, dtype=cv2.CV_32F)
-        cv2.multiply(self._weight, self._inner, dst=self._weight)
-        part = full[
-            self.rows.start - top : self.rows.stop - top,
-            self.cols.start - left : self.cols.stop - left,
-        ]
+        cv2.multiply(self._weight, self._large, dst=self._weight)
+        h, w = self._mask.shape
+        part = full[top - corner[0] : top - corner[0] + h, left - corner[1] : left - corner[1] + w]
         cv2.add(part, self._weight, dst=part)
 
 

@@ -64,7 +64,7 @@ def least_jacobian(renderer: PortraitRenderer, token: np.ndarray) -> float:
     """Smallest determinant of the forward motion over the grid: <= 0 would be a fold."""
     warp = renderer._warp
     warp.solve(token, head_matrix(renderer._head, token), renderer.pose(token).points)
-    place = warp.upper.forward + warp.upper._index
+    place = warp.upper.forward + warp.upper.index
     dx, dy = np.diff(place, axis=1)[:-1], np.diff(place, axis=0)[:, :-1]
     return float((dx[..., 0] * dy[..., 1] - dx[..., 1] * dy[..., 0]).min())
 
@@ -73,6 +73,18 @@ def least_jacobian(renderer: PortraitRenderer, token: np.ndarray) -> float:
 def test_nose_goes_where_the_head_turns(renderer, canvas, yaw):
     moved = renderer.pose(vector(headYaw=yaw)).points[1] - canvas.landmarks[1, :2]
     assert np.sign(moved[0]) == np.sign(yaw) and abs(moved[0]) > 5
+
+
+@pytest.mark.parametrize("name", ["headYaw", "headX", "headY", "headRoll"])
+def test_lips_part_wherever_the_head_goes(renderer, canvas, name):
+    """The seam travels with the lips: off it, both fields come from the same place."""
+    token = vector(seal=1, jawOpen=0.3, **{name: -0.4 if name in ("headX", "headY") else -12.0})
+    pose = renderer.pose(token)
+    renderer._warp.solve(token, head_matrix(renderer._head, token), pose.points)
+    seam, upper = renderer._warp.seam, renderer._warp.upper
+    apart = np.abs(seam.back - upper.backward[seam.box.inside(upper.box)]).max(-1)
+    border = np.concatenate([apart[:, 0], apart[:, -1], apart[-1]])
+    assert apart.max() > 0.5 and border.max() < 0.05, (apart.max(), border.max())
 
 
 def test_pitch_down_and_roll_clockwise(renderer, canvas):
