@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.protocol.messages import Welcome
+from studio.engine_keys import EngineKeys
 from studio.engine_process import EngineProcess, ReadyLine
 from studio.gui_calls import GuiCalls
 from studio.link import EngineLink
@@ -40,11 +41,11 @@ class EngineLife(QObject):
         link.lost.connect(self._lost)
         link.refused.connect(self._refused)
 
-    def open(self, endpoint: str, server_key: str) -> None:
+    def open(self, endpoint: str, token: str, keys: EngineKeys | None) -> None:
         """Use the engine at `endpoint`; with "" start one of our own."""
         if endpoint:
             self._state.update_engine(link="connecting", endpoint=endpoint, local=False)
-            self._link.open(endpoint, server_key=server_key)
+            self._link.open(endpoint, token, keys)
             return
         self._state.update_engine(link="starting", detail="starting the engine", local=True)
         self.process = EngineProcess(
@@ -67,7 +68,7 @@ class EngineLife(QObject):
 
     def _ready(self, ready: ReadyLine) -> None:
         self._state.update_engine(link="connecting", detail="connecting", endpoint=ready.control)
-        self._link.open(ready.control, ready.public_key, ready.token)
+        self._link.open(ready.control, ready.token)
 
     def _died(self, why: str) -> None:
         self._link.close()

@@ -33,7 +33,6 @@ class ReadyLine:
 
     control: str
     token: str
-    public_key: str
     pid: int
 
 
@@ -166,8 +165,7 @@ def parse_ready(line: str) -> ReadyLine | None:
         if not (isinstance(row, dict) and row.get("ready") is True):
             return None
         return ReadyLine(
-            str(row["endpoints"]["control"]), str(row.get("token", "")),
-            str(row.get("public_key", "")), int(row["pid"]),
+            str(row["endpoints"]["control"]), str(row.get("token", "")), int(row["pid"])
         )  # fmt: skip
     except (ValueError, KeyError, TypeError):
         return None

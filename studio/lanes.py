@@ -13,6 +13,7 @@ import zmq
 from engine import protocol
 from engine.protocol import frame
 from engine.protocol.messages import Welcome
+from studio.engine_keys import EngineKeys
 
 WILDCARDS = ("*", "0.0.0.0", "[::]")
 
@@ -20,9 +21,11 @@ WILDCARDS = ("*", "0.0.0.0", "[::]")
 class Lanes:
     """Control at once; audio, frames and telemetry when WELCOME has named them."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], server_key: str = "") -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], keys: EngineKeys | None = None
+    ) -> None:
         self._context = context
-        self._server_key = server_key
+        self._keys = keys
         self._name = uuid.uuid4().bytes  # the same after a reconnect: the engine knows us by it
         self.control: zmq.Socket[bytes] | None = None
         self.audio: zmq.Socket[bytes] | None = None
@@ -75,10 +78,9 @@ class Lanes:
             socket.setsockopt(zmq.IMMEDIATE, 1)  # no stale sound for an engine that comes later
         if kind == zmq.DEALER:
             socket.setsockopt(zmq.ROUTING_ID, self._name)
-        if self._server_key:
-            public, secret = zmq.curve_keypair()
-            socket.curve_publickey, socket.curve_secretkey = public, secret
-            socket.curve_serverkey = self._server_key.encode()
+        if self._keys is not None:
+            socket.curve_publickey, socket.curve_secretkey = self._keys.public, self._keys.secret
+            socket.curve_serverkey = self._keys.server
         socket.connect(endpoint)
         return socket
 

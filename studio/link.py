@@ -19,6 +19,7 @@ from engine import protocol
 from engine.errors import EngineError
 from engine.protocol import messages
 from engine.protocol.audio_block import AudioBlock
+from studio.engine_keys import EngineKeys
 from studio.wire_loop import FrameSink, LinkEvent, WireLoop, encode_block
 
 DEADLINE_S = 2.0  # one try of a request that the engine answers at once
@@ -54,7 +55,7 @@ class EngineLink(QObject):
         self._wake: socket.socket | None = None
         self._woken.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
-    def open(self, endpoint: str, server_key: str = "", token: str = "") -> None:
+    def open(self, endpoint: str, token: str = "", keys: EngineKeys | None = None) -> None:
         """Connect to `endpoint` and go on trying until `close`; a link that is open moves there."""
         self.close()
         ours, theirs = socket.socketpair()
@@ -64,7 +65,7 @@ class EngineLink(QObject):
             major=protocol.MAJOR, minor=protocol.MINOR, app_version=self._app_version,
             token=token,
         )  # fmt: skip
-        loop = WireLoop(endpoint, hello, self._pace, self._post, theirs.fileno(), server_key)
+        loop = WireLoop(endpoint, hello, self._pace, self._post, theirs.fileno(), keys)
         self._wake, self._loop = ours, loop
         self._thread = threading.Thread(
             target=_run, args=(loop, theirs, self._post), name="engine-link", daemon=True

@@ -21,6 +21,7 @@ from engine.protocol import messages as pm
 from engine.protocol.audio_block import AudioBlock
 from engine.protocol.character import CharacterSpec, Settings
 from studio.conversation import Conversation, OnDone
+from studio.engine_keys import load_keys
 from studio.engine_life import EngineLife
 from studio.file_audio import FileAudio
 from studio.gui_calls import GuiCalls
@@ -100,7 +101,12 @@ class SessionFlow(QObject):
         self.voice.start()
         self._apply_voice_settings()
         self.watching.start()
-        self.engine.open(endpoint, self.settings.text("engine_key"))
+        try:
+            keys = load_keys(self.settings.text("engine_keys"))
+        except EngineError as error:
+            self._engine_refused(error)
+            return
+        self.engine.open(endpoint, self.settings.text("engine_token"), keys)
 
     def shut_down(self) -> None:
         """Stop voice, recording, link and child engine; returns within some 3 s. Idempotent."""

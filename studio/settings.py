@@ -31,7 +31,8 @@ class Setting:
 
 TABLE: tuple[Setting, ...] = (
     Setting("engine", "", "engine to use instead of a local one, tcp://host:port", flag="--engine"),
-    Setting("engine_key", "", "public key of an engine on another machine", flag="--engine-key"),
+    Setting("engine_token", "", "token that the engine printed", flag="--engine-token"),
+    Setting("engine_keys", "", "folder of an engine's CURVE keys", flag="--engine-keys"),
     Setting("model", "portrait", "model that makes the picture", flag="--model"),
     Setting("microphone", "", "microphone by name; empty is the default", flag="--microphone"),
     Setting("speaker", "", "speaker by name; empty is the default", flag="--speaker"),

@@ -1,6 +1,6 @@
 """Voice: one object for microphone and file. Blocks go out, sound is heard, positions are known.
 
-A thread of its own, 100 turns a second; every public method only leaves a command for it. Knows
+A thread of its own, 200 turns a second; every public method only leaves a command for it. Knows
 nothing of Qt, sockets or pictures: they are callables.
 """
 
@@ -26,7 +26,7 @@ from studio.pace import Following
 from studio.sound_out import SoundOut
 from studio.voice_level import FLOOR_DB, Level, NoiseGate, measure
 
-TURN_S = 0.010
+TURN_S = 0.005
 REPORT_NS = 50_000_000  # level and position, 20 a second
 JUMP_SAMPLES = 24_000  # an engine that names a clock this far ahead has begun anew
 

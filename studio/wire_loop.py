@@ -20,6 +20,7 @@ from engine import protocol
 from engine.errors import EngineError
 from engine.protocol import audio_block, frame, messages
 from engine.protocol.frame import Frame
+from studio.engine_keys import EngineKeys
 from studio.lanes import Lanes
 from studio.requests import Requests
 
@@ -55,7 +56,7 @@ class WireLoop:
 
     def __init__(
         self, endpoint: str, hello: messages.Hello, pace: FrameSink,
-        on_event: Callable[[LinkEvent], None], wake_fd: int, server_key: str = "",
+        on_event: Callable[[LinkEvent], None], wake_fd: int, keys: EngineKeys | None = None,
     ) -> None:  # fmt: skip
         self._endpoint = endpoint
         self._hello = hello
@@ -63,7 +64,7 @@ class WireLoop:
         self._on_event = on_event
         self._wake_fd = wake_fd
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
-        self._lanes = Lanes(self._context, server_key)
+        self._lanes = Lanes(self._context, keys)
         self._requests = Requests()
         self._own_numbers = itertools.count(OWN_NUMBERS)
         self._hello_number = 0

@@ -32,6 +32,19 @@ def test_sample_clock_follows_a_wrong_device_through_jitter(ppm):
     assert abs(clock.rate_ppm - ppm) < 120
 
 
+def test_sample_clock_is_right_again_soon_after_a_slip():
+    """The device ran dry for 22 ms and went on: within 0.25 s the clock has it, rate kept."""
+    rng = np.random.default_rng(2)
+    clock = SampleClock()
+    for block in range(50 * 20):
+        late_ns = 22_000_000 if block >= 500 else 0
+        clock.stamp(block * 960, block * 20_000_000 + late_ns + int(rng.normal(0, 1e6)))
+        error = clock.sample_at(block * 20_000_000 + late_ns) - block * 960
+        if block < 500 or block > 515:
+            assert block < 100 or abs(error) < ms_to_samples(4)
+    assert abs(clock.rate_ppm) < 200
+
+
 def test_sample_clock_jumps_over_a_gap_and_inverts():
     clock = SampleClock()
     assert clock.sample_at(5) is None and clock.time_of(5) is None

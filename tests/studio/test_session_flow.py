@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 import wave
 
@@ -268,3 +271,47 @@ def test_skipping_leaves_the_sound_alone(stage, tmp_path):
     assert np.abs(np.polyval(line, times - times[0]) - samples).max() < 0.06 * SAMPLE_RATE
     recent = s.offsets_ms(time.monotonic_ns() - 500_000_000)
     assert len(recent) > 6 and abs(np.median(recent)) <= 20
+
+
+def serve_elsewhere(tmp_path, *flags):
+    """An engine of its own on loopback tcp -> (process, ready line)."""
+    command = [sys.executable, "-m", "engine", "serve", "--json", "--bind", "127.0.0.1", *METER]
+    process = subprocess.Popen(
+        [*command, "--cache-dir", str(tmp_path / "c"), *flags], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    return process, json.loads(process.stdout.readline())
+
+
+@pytest.mark.parametrize("with_keys", [False, True])
+def test_an_engine_elsewhere_by_token_or_by_keys(stage, tmp_path, with_keys):
+    keys = str(tmp_path / "keys")
+    process, ready = serve_elsewhere(tmp_path, *(["--curve-key-dir", keys] if with_keys else []))
+    try:
+        secret = {"engine_keys": keys} if with_keys else {"engine_token": ready["token"]}
+        s = stage(engine=ready["endpoints"]["control"], **secret)
+        s.on_stage()
+        s.wait(lambda: len(s.painted) > 5)
+        assert not s.flow.state.engine.local and s.flow.engine.process is None
+        assert s.errors == []
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    s.wait(lambda: s.flow.state.engine.link == "lost", 8)
+
+
+def test_a_wrong_token_and_missing_keys_are_said(stage, tmp_path):
+    process, ready = serve_elsewhere(tmp_path)
+    try:
+        s = stage(engine=ready["endpoints"]["control"], engine_token="wrong")
+        s.flow.start()
+        s.wait(lambda: s.flow.state.engine.link == "failed", 10)
+        assert s.errors and s.flow.state.engine.detail == str(s.errors[0])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    t = stage(engine="tcp://gpu:1", engine_keys=str(tmp_path / "none"))
+    t.flow.start()
+    assert "engine.key is missing" in str(t.errors[0])

@@ -277,7 +277,7 @@ READY = '{"ready": true, "pid": 4, "endpoints": {"control": "ipc:///x"}, "token"
 
 def test_ready_line():
     ready = parse_ready(READY + "\n")
-    assert (ready.control, ready.token, ready.public_key, ready.pid) == ("ipc:///x", "t", "", 4)
+    assert (ready.control, ready.token, ready.pid) == ("ipc:///x", "t", 4)
     for line in ("", "hello", "[]", '{"ready": false}', '{"ready": true}'):
         assert parse_ready(line) is None
 
