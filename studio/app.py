@@ -73,6 +73,8 @@ class StudioApp(QObject):
 
     def may_close(self) -> bool:
         """Asks for what would be lost; when it may, everything is put away."""
+        if self._closed:
+            return True
         recording = self.flow.state.recording.state != "off"
         if recording and not dialogs.ask_stop_recording(self.window):
             return False

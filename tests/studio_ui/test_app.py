@@ -232,6 +232,7 @@ def test_fault_dialog_copies_a_report(app):
 
 def test_told_to_go_it_asks_nothing_and_keeps_the_draft(themed, settings, tmp_path, monkeypatch):
     monkeypatch.setattr("studio.dialogs.ask_unsaved", lambda *_: pytest.fail("it asked"))
+    monkeypatch.setattr("studio.dialogs.ask_stop_recording", lambda *_: pytest.fail("it asked"))
     draft = tmp_path / "draft.avatar"
     app = StudioApp(settings, StubFlow(settings), draft)
     app.start()
@@ -240,6 +241,7 @@ def test_told_to_go_it_asks_nothing_and_keeps_the_draft(themed, settings, tmp_pa
     app.edited.rename("Half done")
     app.flow.state.update_recording(state="recording", path="/x.mp4")
     app.leave()
+    assert app.window.close(), "quitting closes the windows: nothing may be asked then either"
     assert ("shut_down",) in app.flow.calls and draft.is_file()
     again = StudioApp(settings, StubFlow(settings), draft)
     again.start()
