@@ -27,8 +27,9 @@ _OPENING = {
     **dict.fromkeys(("P", "B", "M", "SIL"), 0.0),
 }
 LIPS, ROUNDED = ("P", "B", "M"), ("UW", "OW", "W")
-# Opening of 0.01 is 24 degrees x 0.01 x a jaw of 1.2 S: under 1 px for faces of S <= 190 px.
-SHUT = 0.01
+# jawOpen 1 turns a jaw of 1.2 S by 24 degrees: 0.007 is 1 px for a face of S = 290 px, and the
+# largest of our starter characters has 278.
+SHUT = 0.007
 OPEN = 0.03
 OPENED = 0.15  # what reads as an open vowel
 OPEN_VOWELS = ("AA", "AE", "AY", "AW", "AO", "EH")
