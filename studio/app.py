@@ -189,6 +189,8 @@ class StudioApp(QObject):
         for action_id, changed in (("undo", stack.canUndoChanged), ("redo", stack.canRedoChanged)):
             self.window.action(action_id).setEnabled(False)
             changed.connect(self.window.action(action_id).setEnabled)
+        stack.undoTextChanged.connect(lambda what: self._name_step("undo", what))
+        stack.redoTextChanged.connect(lambda what: self._name_step("redo", what))
         on("fit", lambda: commands.set_fit(True))
         on("one_to_one", lambda: commands.set_fit(False))
         on("hud", commands.toggle_hud)
@@ -196,6 +198,10 @@ class StudioApp(QObject):
         self.window.view.fullscreen_requested.connect(commands.toggle_stage)
         self.window.screen_menu.aboutToShow.connect(commands.fill_screens)
         self.window.may_close = self.may_close
+
+    def _name_step(self, action_id: str, what: str) -> None:
+        words = f"{action_id.capitalize()} {what.lower()}".strip()
+        self.window.action(action_id).setText(words)
 
     def _connect_help(self) -> None:
         self._on("shortcuts", self.commands.shortcuts)

@@ -51,6 +51,11 @@ class CharacterFiles:
     def is_starter(self, path: Path) -> bool:
         return path.parent == self._starters
 
+    def missing(self) -> str:
+        """Name of the last character's file when it is gone, else empty."""
+        last = self._settings.text("character")
+        return Path(last).name if last and not Path(last).is_file() else ""
+
     def first(self) -> Path | None:
         """What to show at start: the last character, else the first starter."""
         last = self._settings.text("character")

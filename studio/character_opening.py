@@ -104,9 +104,11 @@ class CharacterOpening(QObject):
         if draft is not None:
             self._edited.open(draft.spec, draft.picture, Source(), unsaved=True)
             return True
-        path = self._files.first()
+        gone, path = self._files.missing(), self._files.first()
         if path is not None:
             self.open_path(path)
+        if gone:
+            self.noted.emit([f"{gone} is gone: open it from where it is now"], "warning")
         return False
 
     def cancel(self) -> None:

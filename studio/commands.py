@@ -122,8 +122,12 @@ class Commands:
     def toggle_live(self) -> None:
         live = self._flow.state.session.live
         self._window.action("go_live").setChecked(live)  # until the flow says that it is so
+        voice = self._flow.state.voice
         if live:
             self._flow.stop()
+        elif voice.kind == "microphone" and not voice.microphones:
+            text = "This machine has no microphone. Plug one in, or hear a sample"
+            self._window.toast.say(text, "info", "Play a sample", self.play_sample)
         else:
             self._flow.go_live()
 

@@ -125,7 +125,8 @@ class Display:
     def spec(self) -> None:
         spec = self._edited.spec
         if spec is not None:
-            self._window.character.show_spec(spec, self._edited.unsaved)
+            status = words.saved_words(self._edited.source, spec.licence, self._edited.unsaved)
+            self._window.character.show_spec(spec, status)
             mark = " •" if self._edited.unsaved else ""
             self._window.setWindowTitle(f"{spec.name}{mark} – Avatar Studio")
 

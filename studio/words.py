@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from studio.edited_character import Source
 from studio.state import CharacterView, EngineView, SessionView, VoiceView
 from studio.widgets.frame_view import Banner
 
@@ -105,6 +106,15 @@ def sentence(text: str) -> str:
 def short(name: str, longest: int = 36) -> str:
     """A name that fits the status bar."""
     return name if len(name) <= longest else f"{name[: longest - 1].rstrip()}…"
+
+
+def saved_words(source: Source, licence: str, unsaved: bool) -> str:
+    """Whether the character is on disk, in the panel's few words."""
+    if unsaved:
+        return "Unsaved changes"
+    if source.starter:
+        return licence or "Starter character"
+    return f"Saved as {source.path.name}" if source.path else "Not saved yet"
 
 
 def live_word(voice: VoiceView) -> str:

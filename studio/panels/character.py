@@ -70,7 +70,8 @@ class CharacterPanel(QWidget):
         self._connect()
 
     # --- what is shown ---
-    def show_spec(self, spec: CharacterSpec, unsaved: bool) -> None:
+    def show_spec(self, spec: CharacterSpec, status: str) -> None:
+        """`status` says in a few words whether it is saved, and where it is from."""
         if self.name.text() != spec.name:
             self.name.setText(spec.name)
             self.name.setCursorPosition(0)
@@ -78,8 +79,8 @@ class CharacterPanel(QWidget):
             row.set_value(getattr(spec.settings, field))
         self.crop.set_framing(spec.framing)
         self.zoom.set_value(self.crop.framing.zoom)
-        self.status.setText("Unsaved changes" if unsaved else spec.licence or "Saved")
-        self.status.setToolTip(spec.licence)
+        self.status.setText(status)
+        self.status.setToolTip("\n".join(filter(None, (status, spec.licence))))
 
     def show_picture(self, image: QImage, size: QSize) -> None:
         self.portrait.set_image(image)

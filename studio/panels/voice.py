@@ -46,6 +46,7 @@ class VoicePanel(QWidget):
 
     def __init__(self, actions: dict[str, QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._kind = ""
         self.tabs = Tabs("Source of the voice")
         self.microphones = _devices("Microphone")
         self.speakers = _devices("Speaker")
@@ -60,7 +61,9 @@ class VoicePanel(QWidget):
         self._connect()
 
     def show_voice(self, view: VoiceView) -> None:
-        self.tabs.show_page(FILE if view.kind == "file" else MICROPHONE)
+        if view.kind != self._kind:  # else a person may be looking at the other page
+            self._kind = view.kind
+            self.tabs.show_page(FILE if view.kind == "file" else MICROPHONE)
         _fill(self.microphones, view.microphones, view.microphone, "No microphone found")
         _fill(self.speakers, view.speakers, view.speaker, "No speaker found")
         self.gate.set_value(max(view.gate_db, GATE_LOW_DB))

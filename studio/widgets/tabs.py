@@ -26,17 +26,22 @@ class Tabs(QWidget):
         column.setSpacing(8)
         column.addWidget(self.bar)
         column.addWidget(self.pages, 1)
-        self.bar.currentChanged.connect(self.pages.setCurrentIndex)
-        self.bar.tabBarClicked.connect(self._picked)
+        self._silent = False
+        self.bar.currentChanged.connect(self._changed)
 
     def add(self, title: str, page: QWidget, tooltip: str) -> None:
+        self._silent = True  # the first tab becomes the current one
         self.pages.addWidget(page)
         index = self.bar.addTab(title)
+        self._silent = False
         self.bar.setTabToolTip(index, tooltip)
 
     def show_page(self, index: int) -> None:
+        self._silent = True
         self.bar.setCurrentIndex(index)
+        self._silent = False
 
-    def _picked(self, index: int) -> None:
-        if index >= 0:
+    def _changed(self, index: int) -> None:
+        self.pages.setCurrentIndex(index)
+        if not self._silent:
             self.picked.emit(index)

@@ -247,3 +247,37 @@ def test_told_to_go_it_asks_nothing_and_keeps_the_draft(themed, settings, tmp_pa
     again.start()
     assert again.edited.spec.name == "Half done" and again.edited.unsaved
     again.leave()
+
+
+def test_voice_tabs_choose_the_source_by_keyboard_too(app, tmp_path):
+    file = tmp_path / "talk.wav"
+    file.touch()
+    app.settings.set("audio_file", str(file))
+    QTest.keyClick(app.window.voice.tabs.bar, Qt.Key.Key_Right)
+    assert app.flow.called("choose_file") == [(file,)]
+    QTest.keyClick(app.window.voice.tabs.bar, Qt.Key.Key_Left)
+    assert len(app.flow.called("choose_microphone")) == 1
+
+
+def test_looking_at_the_other_voice_page_is_not_undone_by_a_device_change(app):
+    app.window.voice.tabs.bar.setCurrentIndex(1)
+    app.flow.state.update_voice(microphones=("Desk",))
+    assert app.window.voice.tabs.bar.currentIndex() == 1
+
+
+def test_without_a_microphone_it_offers_a_sample(app):
+    app.flow.state.update_voice(microphones=())
+    app.window.action("go_live").trigger()
+    assert not app.flow.called("go_live") and "no microphone" in app.window.toast.text.text()
+    app.window.toast.action.click()
+    assert app.flow.called("choose_file") == [(SAMPLE,)] and app.flow.state.session.live
+
+
+def test_undo_says_what_it_undoes(app):
+    if app.edited.spec is None:
+        pytest.skip("no starter characters")
+    app.edited.set_intensity("head", 0.2)
+    assert app.window.action("undo").text() == "Undo head"
+    app.window.action("undo").trigger()
+    assert app.window.action("undo").text() == "Undo"
+    assert app.window.action("redo").text() == "Redo head"

@@ -306,6 +306,14 @@ def test_draft_brings_unsaved_changes_back(themed, settings, tmp_path):
     assert not draft.exists()
 
 
+def test_last_character_is_gone(themed, settings, tmp_path):
+    settings.set("character", str(tmp_path / "moved.avatar"))
+    app = StudioApp(settings, StubFlow(settings))
+    app.start()
+    assert "moved.avatar is gone" in app.window.character.note.text.text()
+    app.leave()
+
+
 @pytest.mark.parametrize(("stem", "title"), [
     ("photo_of-ada", "Photo of ada"), ("IMG", "IMG"), ("-", "Untitled"),
     ("x" * 300, "X" + "x" * 119),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from PySide6.QtCore import Qt
 
 from engine.protocol.messages import Counters, EngineState
 from studio import theme, words
+from studio.edited_character import Source
 from studio.output_files import new_path
 from studio.state import CharacterView, EngineView, SessionView, VoiceView
 from studio.timings import STAGES, Spread, TimingsView
@@ -51,6 +53,17 @@ def test_every_state_has_words_and_a_tone(link, state):
 ])  # fmt: skip
 def test_voice_words(voice, says):
     assert words.voice_words(voice)[0] == says
+
+
+@pytest.mark.parametrize(("source", "unsaved", "says"), [
+    (Source(), False, "Not saved yet"),
+    (Source(), True, "Unsaved changes"),
+    (Source(Path("/a/ada.avatar")), False, "Saved as ada.avatar"),
+    (Source(Path("/a/mira.avatar"), True), False, "CC0"),
+    (Source(Path("/a/mira.avatar"), True), True, "Unsaved changes"),
+])  # fmt: skip
+def test_saved_words(source, unsaved, says):
+    assert words.saved_words(source, "CC0", unsaved) == says
 
 
 def test_session_words_count_hours():
