@@ -25,10 +25,11 @@ from engine.chunk_loop import ChunkLoop, Models
 from engine.clock import FPS, HEIGHT, SAMPLE_RATE, SAMPLES_PER_BLOCK, WIDTH
 from engine.decoder import DecodedChunk
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.framebus import FrameBus
 from engine.stats import StageStats
 
-# model -> "module:function(arguments, cache_dir) -> dict"; a new benchmark is one line here.
+# model -> "module:function(arguments, folders) -> dict"; a new benchmark is one line here.
 BENCHES: dict[str, str] = {
     "portrait": "engine.bench:portrait",
 }
@@ -36,14 +37,14 @@ LIBRARIES = ("numpy", "opencv-python-headless", "torch", "ai-edge-litert", "pyzm
 MAX_AHEAD = 3  # chunks in flight, as in a live session
 
 
-def run_bench(model: str, arguments: list[str], as_json: bool, cache_dir: Path) -> int:
+def run_bench(model: str, arguments: list[str], as_json: bool, folders: Folders) -> int:
     from engine.cli import emit
 
     if model not in BENCHES:
         known = ", ".join(BENCHES)
         raise EngineError("unknown_model", f"no benchmark of {model!r}", f"use {known}")
     module, name = BENCHES[model].split(":")
-    result = getattr(importlib.import_module(module), name)(arguments, cache_dir)
+    result = getattr(importlib.import_module(module), name)(arguments, folders)
     if as_json:
         emit(result)
     else:
@@ -52,7 +53,7 @@ def run_bench(model: str, arguments: list[str], as_json: bool, cache_dir: Path) 
     return 0
 
 
-def portrait(arguments: list[str], cache_dir: Path) -> dict[str, Any]:
+def portrait(arguments: list[str], folders: Folders) -> dict[str, Any]:
     """Real-time factor, ms a stage, first chunk and memory of the portrait model."""
     parser = Parser(prog="avatar-engine bench --model portrait")
     parser.add_argument("--image", type=Path, required=True, help="a picture with a face")
@@ -66,7 +67,7 @@ def portrait(arguments: list[str], cache_dir: Path) -> dict[str, Any]:
     if not options.image.is_file():
         raise EngineError("bad_picture", f"{options.image} is not a file", "choose a picture")
     pcm = _sound(options.audio, options.seconds)
-    factory = ModelFactory("portrait", {"frames_per_chunk": options.frames_per_chunk}, cache_dir)
+    factory = ModelFactory("portrait", {"frames_per_chunk": options.frames_per_chunk}, folders)
     begun = time.perf_counter()
     spec = CharacterSpec(name=options.image.stem)
     _, models = factory.load(options.image.read_bytes(), spec, lambda f, w: None, lambda: False)

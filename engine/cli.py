@@ -19,6 +19,7 @@ from typing import Any
 from engine.arguments import Parser
 from engine.config import Config, make_config, read_config_file
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.log import LOG, set_up
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells expect
@@ -34,6 +35,9 @@ def run(argv: list[str], environment: Mapping[str, str]) -> int:
     set_up(environment.get("AVATAR_LOG", "info"))
     default_cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     options.cache_dir = (options.cache_dir or default_cache / "avatar-studio").absolute()
+    if environment.get("AVATAR_MODELS"):
+        options.models_dir = options.models_dir or Path(environment["AVATAR_MODELS"])
+    options.folders = Folders(options.cache_dir, options.models_dir)
     if options.command == "serve":
         options.runtime_dir = options.runtime_dir or environment.get("XDG_RUNTIME_DIR")
     try:
@@ -76,6 +80,7 @@ def _command(commands: Any, name: str, text: str, run: Callable[[Any], int]) -> 
     parser: Parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--cache-dir", type=Path, help="prepared characters are kept here")
+    parser.add_argument("--models-dir", type=Path, help="where the face models are")
     parser.set_defaults(run=run, passes_on=False)
     return parser
 
@@ -127,7 +132,7 @@ def serve_config(options: argparse.Namespace) -> Config:
     values: dict[str, Any] = read_config_file(options.config) if options.config else {}
     for key in (
         "bind", "port", "runtime_dir", "curve_key_dir", "parent_pid", "token", "model_module",
-        "log_level", "cache_dir",
+        "log_level", "cache_dir", "models_dir",
     ):  # fmt: skip
         value = getattr(options, key)
         if value is not None and not (key in ("cache_dir", "runtime_dir") and key in values):
@@ -169,13 +174,13 @@ def _bench(options: argparse.Namespace) -> int:
     from engine.bench import run_bench
 
     _set_cv2_threads()
-    return run_bench(options.model, options.rest, options.json, options.cache_dir)
+    return run_bench(options.model, options.rest, options.json, options.folders)
 
 
 def _doctor(options: argparse.Namespace) -> int:
     from engine.doctor import examine, print_table
 
-    rows = examine(options.cache_dir)
+    rows = examine(options.folders)
     if options.json:
         keys = ("what", "status", "found", "remedy")
         emit({"rows": [dict(zip(keys, row, strict=True)) for row in rows]})

@@ -23,6 +23,7 @@ class Config:
     port: int = 0  # of the control lane, the others follow; 0: free ones
     runtime_dir: Path | None = None  # sockets live in a new 0700 folder inside
     cache_dir: Path = Path(tempfile.gettempdir()) / "avatar-cache"
+    models_dir: Path | None = None  # of the face models; None: the user's data folder
     curve_key_dir: Path | None = None
     parent_pid: int = 0  # exit when this process is gone; 0: never
     token: bool = True  # clients must show the token of the ready line
@@ -47,7 +48,8 @@ class Config:
 
 
 TYPES: dict[str, type] = {
-    "bind": str, "port": int, "runtime_dir": Path, "cache_dir": Path, "curve_key_dir": Path,
+    "bind": str, "port": int, "runtime_dir": Path, "cache_dir": Path, "models_dir": Path,
+    "curve_key_dir": Path,
     "parent_pid": int, "token": bool, "spare_worker": bool, "model_module": str, "log_level": str,
 }  # fmt: skip
 

@@ -18,6 +18,8 @@ from pathlib import Path
 import psutil
 import zmq
 
+from engine.folders import Folders
+
 Row = tuple[str, str, str, str]  # (what, "ok" | "missing" | "warning", found, remedy)
 
 PACKAGES = (
@@ -31,11 +33,11 @@ MIN_MEMORY_GIB = 2.0
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def examine(cache_dir: Path) -> list[Row]:
+def examine(folders: Folders) -> list[Row]:
     """Every row; takes about a second (`ldd` and `nvidia-smi` are asked)."""
     return [
         _python(), *_packages(), _qt_libraries(), _port_audio(), _sound_devices(), *_gpus(),
-        _triton(), *_assets(), _disk(cache_dir), _cores(), _memory(), _curve(),
+        _triton(), *_assets(folders), _disk(folders.cache), _cores(), _memory(), _curve(),
     ]  # fmt: skip
 
 
@@ -130,10 +132,10 @@ def _triton() -> Row:
         )
 
 
-def _assets() -> list[Row]:
+def _assets(folders: Folders) -> list[Row]:
     from engine.portrait.face_model import DETECTOR, MESH, SET_UP, default_folder
 
-    folder = default_folder()
+    folder = folders.models or default_folder()
     face = all((folder / name).is_file() for name in (DETECTOR, MESH))
     speech = sorted((ROOT / "assets" / "speech").glob("*.safetensors"))
     return [

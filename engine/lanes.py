@@ -68,9 +68,9 @@ def _socket(lane: str, keys: CurveKeys | None) -> zmq.Socket[bytes]:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.IMMEDIATE, 1)
     socket.setsockopt(zmq.MAXMSGSIZE, LIMITS[lane])
-    # WORKAROUND https://github.com/zeromq/libzmq/issues/4364: no ZMTP heartbeats. Their timer aborts
-    # the whole process when a peer vanishes while its queue is full (reproduced with 4.3.5 in
-    # seconds by peers that flood and leave). Liveness is told by ping and engine_state instead.
+    # WORKAROUND https://github.com/zeromq/libzmq/issues/4364: no ZMTP heartbeats. Their timer
+    # aborts the whole process when a peer vanishes while its queue is full (reproduced with 4.3.5
+    # in seconds by peers that flood and leave). Ping and engine_state tell of liveness instead.
     socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
     socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, wire.DEAD_AFTER_MS // 1000)
     socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 1)

@@ -19,6 +19,7 @@ from typing import Any
 import zmq
 
 from engine import worker_messages as wm
+from engine.folders import Folders
 from engine.framebus import FrameBus
 from engine.supervision import Liveness
 
@@ -31,7 +32,7 @@ class LaunchPlan:
     """What every worker of a server has in common."""
 
     runtime_dir: Path  # 0700; holds the links
-    cache_dir: Path
+    folders: Folders
     model_module: str = ""
 
 
@@ -56,7 +57,8 @@ class WorkerProcess:
         command = [
             sys.executable, "-m", "engine.worker", "--link", f"ipc://{self._path}",
             "--bus", str(self.bus.descriptor), "--slots", str(self.bus.slots),
-            "--parent-pid", str(os.getpid()), "--cache-dir", str(plan.cache_dir),
+            "--parent-pid", str(os.getpid()), "--cache-dir", str(plan.folders.cache),
+            "--models-dir", str(plan.folders.models or ""),
             "--model-module", plan.model_module,
         ]  # fmt: skip
         return subprocess.Popen(

@@ -9,13 +9,13 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from engine.chunk_loop import Models
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.models import MODELS
 from engine.models.base import Decoder, Generator, Progress
 from engine.protocol.character import CharacterSpec
@@ -44,10 +44,10 @@ class ModelFactory:
     """Makes generators and decoders of one model with one set of options."""
 
     def __init__(
-        self, model: str, options: dict[str, float], cache_dir: Path | None = None
+        self, model: str, options: dict[str, float], folders: Folders
     ) -> None:
         check_model(model)
-        self._cache_dir = cache_dir
+        self._folders = folders
         self.model = model
         self._generator_class = resolve(MODELS[model][0])
         self._decoder_class = resolve(MODELS[model][1])
@@ -57,7 +57,7 @@ class ModelFactory:
         """A new, unprepared pair."""
         generator: Generator = self._generator_class(**self._options)
         takes_cache = "cache_dir" in inspect.signature(self._decoder_class).parameters
-        keywords = {"cache_dir": self._cache_dir} if takes_cache else {}
+        keywords = {"cache_dir": self._folders.cache} if takes_cache else {}
         decoder: Decoder = self._decoder_class(**keywords)
         return Models(generator, decoder)
 
@@ -71,8 +71,9 @@ class ModelFactory:
         """The Character of a picture and models that took it on. Raises EngineError."""
         loader = resolve(CHARACTER_LOADERS.get(self.model, DEFAULT_LOADER))
         character = loader(
-            picture, spec, self._cache_dir, lambda done, what: progress(0.8 * done, what), cancelled
-        )
+            picture, spec, self._folders.cache, lambda done, what: progress(0.8 * done, what),
+            cancelled, self._folders.models,
+        )  # fmt: skip
         models = self.make()
         settings = msgspec.structs.asdict(spec.settings)
         models.generator.prepare(

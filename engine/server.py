@@ -25,6 +25,7 @@ from engine import requests
 from engine.clients import Client, Clients
 from engine.config import Config
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.frame_queue import FrameQueue
 from engine.lanes import Lanes
 from engine.launch import LaunchPlan, WorkerProcess
@@ -71,7 +72,8 @@ class Server:
         self.stopping = False
         self._jobs: dict[int, Job] = {}
         self._next_job = self._next_worker = 1
-        self._plan = LaunchPlan(self.folder, config.cache_dir, config.model_module)
+        folders = Folders(config.cache_dir, config.models_dir)
+        self._plan = LaunchPlan(self.folder, folders, config.model_module)
         self._process = psutil.Process()
         self._started = time.monotonic()
         self._next_second = 0.0

@@ -23,6 +23,7 @@ from engine import worker_messages as wm
 from engine.chunk_loop import ChunkLoop
 from engine.decoder import DecodedChunk
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.framebus import FrameBus
 from engine.model_factory import ModelFactory
 from engine.models.base import Chunk
@@ -47,8 +48,9 @@ class Worker:
         self._loop = ChunkLoop(
             FrameBus(options.bus, options.slots), self._deliver, self._thread_failed
         )
-        self._cache_dir = Path(options.cache_dir)
-        self._jobs = JobThread(self._cache_dir, self.send, self._thread_failed)
+        models_dir = Path(options.models_dir) if options.models_dir else None
+        self._folders = Folders(Path(options.cache_dir), models_dir)
+        self._jobs = JobThread(self._folders, self.send, self._thread_failed)
         self._do = {
             wm.OpenModel: self._open_model,
             wm.LoadJob: self._jobs.put,
@@ -106,7 +108,7 @@ class Worker:
 
     def _open_model(self, message: wm.OpenModel) -> None:
         try:
-            self._jobs.factory = ModelFactory(message.model, message.options, self._cache_dir)
+            self._jobs.factory = ModelFactory(message.model, message.options, self._folders)
             models = self._jobs.factory.make()
         except EngineError as error:
             self.send(wm.JobFailed(0, error.code, error.message, error.hint))
@@ -172,6 +174,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--parent-pid", type=int, required=True)
     parser.add_argument("--cache-dir", required=True)
+    parser.add_argument("--models-dir", default="")
     parser.add_argument("--model-module", default="", help="imported first; may add to MODELS")
     options = parser.parse_args(argv)
     with contextlib.suppress(ImportError):

@@ -10,12 +10,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from engine import worker_messages as wm
 from engine.chunk_loop import Models
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.model_factory import DEFAULT_INSPECTOR, DEFAULT_LOADER, ModelFactory, resolve
 from engine.models import MODELS
 from engine.protocol.messages import CharacterLoaded, DoctorReport
@@ -29,11 +29,11 @@ class JobThread:
 
     def __init__(
         self,
-        cache_dir: Path,
+        folders: Folders,
         send: Callable[[Any], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        self._cache_dir = cache_dir
+        self._folders = folders
         self._send, self._failed = send, failed
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
@@ -79,8 +79,8 @@ class JobThread:
         if isinstance(job, wm.LoadJob):
             return self._load(job)
         if isinstance(job, wm.InspectJob):
-            return resolve(DEFAULT_INSPECTOR)(job.picture)
-        return DoctorReport(rows=resolve("engine.doctor:examine")(self._cache_dir))
+            return resolve(DEFAULT_INSPECTOR)(job.picture, self._folders.models)
+        return DoctorReport(rows=resolve("engine.doctor:examine")(self._folders))
 
     def _load(self, job: wm.LoadJob) -> CharacterLoaded:
         if self.factory is None:

@@ -32,7 +32,7 @@ class MeterCharacter:
     cached: bool = False
 
 
-def load_character(picture, spec, cache_dir, progress, cancelled):
+def load_character(picture, spec, cache_dir, progress, cancelled, models):
     word = picture.decode(errors="replace")
     progress(0.0, "reading")
     if word == "refuse":

@@ -12,6 +12,7 @@ from engine import doctor
 from engine.cli import build_parser, serve_config
 from engine.config import make_config, read_config_file
 from engine.errors import EngineError
+from engine.folders import Folders
 from tests.engine.wire_client import ROOT
 
 
@@ -74,7 +75,8 @@ def test_doctor_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "PACKAGES", ("surely-no-such-package",))
     monkeypatch.setattr(doctor, "ROOT", tmp_path)
     monkeypatch.setattr(doctor, "MIN_DISK_GIB", 1e9)
-    rows = {row[0]: row for row in doctor.examine(tmp_path / "a" / "b")}
+    rows = {row[0]: row for row in doctor.examine(Folders(tmp_path / "a" / "b", tmp_path))}
     assert rows["surely-no-such-package"][1:] == (
         "missing", "not installed", "pip install surely-no-such-package")
+    assert rows["Face model"][1] == "missing" and "run" in rows["Face model"][3]
     assert rows["Speech weights"][1] == "missing" and rows["Disk"][1] == "warning"

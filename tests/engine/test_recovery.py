@@ -153,6 +153,19 @@ def test_a_new_face_while_speaking(client):
     client.ask(pm.CloseSession(session=session))
 
 
+def test_a_studio_that_comes_back_under_its_name_keeps_its_session(engine):
+    first = WireClient(engine.ready, name=b"studio-1")
+    opened = first.open()
+    started = first.ask(pm.Start(session=opened.session))
+    first.close()
+    again = WireClient(engine.ready, name=b"studio-1")  # its request ids begin at 1 again
+    speaker = Speaker(again, opened.session, started)
+    frames = collect(again, speaker, lambda f, t: any(level == 50 for _, level in f))
+    assert frames[-1][0].epoch == started.epoch
+    assert again.ask(pm.CloseSession(session=opened.session)) == pm.Done()
+    again.close()
+
+
 def test_sessions_of_a_vanished_studio_are_closed(tmp_path, monkeypatch):
     engine = EngineUnderTest(tmp_path)
     gone, watcher = WireClient(engine.ready), WireClient(engine.ready)

@@ -44,9 +44,9 @@ class EngineUnderTest:
 
 
 class WireClient:
-    def __init__(self, ready, keys=None, hello=True):
+    def __init__(self, ready, keys=None, hello=True, name=None):
         self.context = zmq.Context()
-        self.ready, self.keys = ready, keys
+        self.ready, self.keys, self.name = ready, keys, name
         self.control = self._socket(zmq.DEALER, ready["endpoints"]["control"])
         self.control.setsockopt(zmq.RCVTIMEO, 15_000)
         self.next_id = 1
@@ -65,6 +65,8 @@ class WireClient:
             server, public, secret = self.keys
             socket.curve_serverkey, socket.curve_publickey, socket.curve_secretkey = (
                 server, public, secret)
+        if kind == zmq.DEALER and self.name:
+            socket.setsockopt(zmq.ROUTING_ID, self.name)
         if kind == zmq.SUB:
             socket.setsockopt(zmq.SUBSCRIBE, b"")
         socket.connect(endpoint)
