@@ -26,7 +26,7 @@ from engine.speech.train_net import TrainNet, save_weights
 
 HEAD_WEIGHTS = (0.8, 1.4, 1.0, 0.7)  # -40, 0, +40, +80 ms
 CLOSED_WEIGHT, LABIO_WEIGHT = 2.0, 2.5  # what viewers see most and what is learned last
-LEAD_IN = 12  # steps at a crop's start, whose past is cut off, are not scored
+LEAD_IN = 1  # steps at a crop's start that are not scored; a stream starts cold just so
 WARM_UP = 200  # optimiser steps
 RAMP = 0.35  # share of the run over which augmentation grows to full strength
 
@@ -37,13 +37,13 @@ class Plan:
 
     minutes: float
     seed: int = 0
-    width: int = 192
+    width: int = 224
     batch: int = 192
     steps: int = 160  # 3.33 s
     rate: float = 2.5e-3
     decay: float = 0.01
     averaging: float = 0.999  # of the weights that are saved
-    dropout: float = 0.1
+    dropout: float = 0.15
 
 
 class Loss:
@@ -176,9 +176,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--most-steps", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--width", type=int, default=192)
+    parser.add_argument("--width", type=int, default=224)
     parser.add_argument("--batch", type=int, default=192)
-    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--dropout", type=float, default=0.15)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args(arguments)
     plan = Plan(given.minutes, given.seed, given.width, given.batch, dropout=given.dropout)

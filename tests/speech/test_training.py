@@ -27,7 +27,7 @@ def shard() -> dict[str, np.ndarray]:
     names = list(PHONE_INDEX)
     phones = [(names[1 + i % 39], i * 0.1, (i + 1) * 0.1) for i in range(190)]
     return {"mel": mel, "labels": labels_of(phones, len(mel)), "noise": mel.copy(),
-            "source_hops": np.array([len(mel)]), "source_share": np.array([1.0]),
+            "source_hops": np.array([len(mel)]), "source_names": np.array(["made up"]),
             "noise_hops": np.array([len(mel)]), "noise_names": np.array(["stationary"])}
 
 

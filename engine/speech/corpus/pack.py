@@ -18,10 +18,6 @@ from engine.speech.corpus.shard import codes_of, labels_of, write_arrays
 from engine.speech.features import mel_power
 from engine.speech.resample import ENCODER_RATE
 
-# Sources by share of training draws; the rest of the draw is uniform in time.
-SHARES = {"librispeech": 0.36, "asterisk": 0.16, "fillets": 0.09, "festival": 0.14, "espeak": 0.08,
-          "flite": 0.04, "hibari": 0.04, "kokoro": 0.09}
-
 
 class Shard:
     """Grows by clips and noises, then is written once."""
@@ -61,7 +57,6 @@ class Shard:
             "noise": np.concatenate(noises),
             "source_names": np.array(sources),
             "source_hops": np.array([sum(len(p[0]) for p in self.speech[s]) for s in sources]),
-            "source_share": np.array([SHARES.get(s, 0.05) for s in sources]),
             "noise_names": np.array(kinds),
             "noise_hops": np.array([sum(map(len, self.noise[k])) for k in kinds]),
             "speakers": np.array(sorted(self.speakers)),
