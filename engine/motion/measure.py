@@ -44,6 +44,7 @@ class Figures:
     closed_share: float | None  # of p b m, shut in a frame that overlaps the phone within 1 frame
     closed_on_time_share: float | None  # shut in a frame whose own time overlaps the phone
     false_closed_share: float | None  # of open vowels >= 80 ms, shut in their middle
+    false_shuts_hz: float | None  # a second of speech: shut 2 frames or more from p b m or silence
     open_share: float | None  # of open vowels >= 80 ms, that reach OPENED
     r0: float | None
     lead_frames: float | None  # best lag; + the lips come first
@@ -83,6 +84,7 @@ def measure(tokens: np.ndarray, phones: list[Phone]) -> Figures:
         closed_share=_mean(near),
         closed_on_time_share=_mean(on_time),
         false_closed_share=_mean([gaps[len(gaps) // 2] < SHUT for gaps in vowels]),
+        false_shuts_hz=_false_shuts(gap, phones, centres),
         open_share=_mean([gaps.max() > OPENED for gaps in vowels]),
         r0=r0,
         lead_frames=lead,
@@ -122,6 +124,19 @@ def _closures(gap: np.ndarray, phones: list[Phone]) -> tuple[list[bool], list[bo
             near.append(bool((gap[max(0, first - 1) : last + 2] < SHUT).any()))
             on_time.append(bool((gap[first : last + 1] < SHUT).any()))
     return near, on_time
+
+
+def _false_shuts(gap: np.ndarray, phones: list[Phone], centres: np.ndarray) -> float | None:
+    """Runs of shut frames a second where the phones give no reason."""
+    near_s = 2 / FPS
+    excused = np.zeros(len(gap), bool)
+    for phone in phones:
+        if phone.name in (*LIPS, "SIL"):
+            excused |= (centres >= phone.start_s - near_s) & (centres < phone.end_s + near_s)
+    wrong = (gap < SHUT) & ~excused & (centres < phones[-1].end_s)
+    runs = int(wrong[:1].sum() + (wrong[1:] & ~wrong[:-1]).sum())
+    spoken_s = sum(p.end_s - p.start_s for p in phones if p.name != "SIL")
+    return runs / spoken_s if spoken_s > 0 else None
 
 
 def _open_vowels(gap: np.ndarray, phones: list[Phone]) -> list[np.ndarray]:

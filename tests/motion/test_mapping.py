@@ -220,3 +220,13 @@ def test_interrupt_forgets_what_was_heard() -> None:
         each.step(silence(120))
         jaws.append(each.step(after)[:, INDEX["jawOpen"]])
     assert np.allclose(*jaws, atol=1e-4)
+
+
+def test_a_half_open_picture_is_sealed_through_pauses_and_returns_when_idle() -> None:
+    motion = SpeechToMotion({})
+    seal = motion.step(silence(24, "AA", 1.0))[:, INDEX["seal"]]
+    assert seal[5:].min() > 0.9
+    after = motion.step(silence(24 * 6))[:, INDEX["seal"]]
+    assert after[: 24 * 2].min() > 0.9
+    assert after[-1] < 0.02
+    assert np.abs(np.diff(after)).max() < 0.15  # it eases, it does not pop

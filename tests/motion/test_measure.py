@@ -62,6 +62,10 @@ def test_planted_faults_show() -> None:
     stuck[:, INDEX["mouthClose"]] = 0
     assert measure(stuck, PHONES).open_in_silence_share == 1
     assert measure(stuck, PHONES).rest_ms > 300
+    blinking = tokens.copy()
+    blinking[::6, INDEX["mouthClose"]] = 1
+    assert measure(blinking, PHONES).false_shuts_hz > 3 * measure(tokens, PHONES).false_shuts_hz
+    assert measure(blinking, PHONES).false_shuts_hz > 0.5
     frozen = np.zeros_like(tokens)
     assert measure(frozen, PHONES).r0 is None
     noisy = tokens + np.random.default_rng(1).normal(0, 0.05, tokens.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import wave
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import cv2
 import numpy as np
 import pytest
 
+from engine.errors import EngineError
 from engine.motion import report, sheet
+from engine.motion.flite_clips import make_clips
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 CHARACTER = ["--character", str(ASSETS / "characters" / "mira.avatar")]
@@ -62,9 +65,9 @@ def test_report_of_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         file.setframerate(48_000)
         file.writeframes(bytes(2 * 48_000))
     (tmp_path / "still.phones").write_text("pau:0.3 b:0.4 aa:0.6 pau:1.0")
-    assert report.main([str(tmp_path)]) == 0
+    assert report.main([str(tmp_path), "--clips"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["clips"]["still"]["closures"] == 1
+    assert told["by_clip"]["still"]["closures"] == 1
     assert told["pooled"]["open_in_silence_share"] == 0
     assert told["pooled"]["open_share"] == 0  # a mouth that never opens is found out
 
@@ -72,3 +75,17 @@ def test_report_of_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_report_without_clips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main([str(tmp_path)]) == 2
     assert "no NAME.wav" in capsys.readouterr().err
+
+
+def test_clips_need_flite_and_a_voice_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EngineError, match="flite is missing"):
+        make_clips(tmp_path, ["slt"])
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+def test_an_unknown_voice_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="no voice 'nobody'"):
+        make_clips(tmp_path, ["nobody"])
