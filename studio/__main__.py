@@ -6,12 +6,15 @@ Knows nothing of how the studio is put together; that is `app.py`.
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 from pathlib import Path
 
 from engine.errors import EngineError
 from studio.settings import StudioSettings, add_flags, overrides_from
+
+ENDPOINT = r"tcp://[^\s:/]+:\d{1,5}|tcp://\[[\da-fA-F:]+\]:\d{1,5}|ipc://.+"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,6 +24,14 @@ def parser() -> argparse.ArgumentParser:
     add_flags(made)
     made.add_argument("--settings", type=Path, help="settings file; drafts lie beside it")
     return made
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Refuse an engine address that cannot be one, before a window opens."""
+    if endpoint and not re.fullmatch(ENDPOINT, endpoint):
+        raise EngineError(
+            "bad_input", f"engine {endpoint!r} is no address", "use tcp://host:port or ipc://path"
+        )
 
 
 def settings_path() -> Path:
@@ -35,6 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     path = arguments.settings or settings_path()
     try:
         settings = StudioSettings(path, overrides_from(arguments))
+        check_endpoint(settings.text("engine"))
         return run(settings, path.parent / "draft.avatar")
     except EngineError as error:
         print(error, file=sys.stderr)  # noqa: T201

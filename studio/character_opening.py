@@ -157,7 +157,8 @@ class CharacterOpening(QObject):
     def _on_loaded(self, loaded: CharacterLoaded) -> None:
         if self._edited.spec is not None:
             self._last_good = (self._edited.spec, self._edited.picture, self._edited.source)
-        self.noted.emit(list(loaded.warnings), "warning")
+        if loaded.warnings:
+            self.noted.emit(list(loaded.warnings), "warning")
         if self._edited.spec is not None and self._edited.spec.face == 0:
             self.faces_found.emit([loaded.face], 0)
         # Other faces of the picture are looked for when that cannot disturb anybody.

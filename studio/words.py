@@ -15,7 +15,7 @@ ENGINE: dict[str, tuple[str, str]] = {
     "starting": ("Engine starting", "warning"),
     "connecting": ("Connecting to the engine", "warning"),
     "ready": ("Engine ready", "live"),
-    "lost": ("Engine lost", "danger"),
+    "lost": ("Engine does not answer", "danger"),
     "recovering": ("Engine restarting", "danger"),
     "failed": ("Engine failed", "danger"),
 }
@@ -79,7 +79,11 @@ def banner(
         return Banner(
             sentence(engine.detail) or "Starting the engine…", "accent", busy=True, hold=True
         )
-    if engine.link in ("lost", "recovering"):
+    if engine.link == "lost":
+        where = f" at {engine.endpoint}" if engine.endpoint else ""
+        text = f"No answer from the engine{where}: trying again"
+        return Banner(text, "danger", busy=True, hold=True)
+    if engine.link == "recovering":
         why = f" ({engine.detail})" if engine.detail else ""
         text = f"Engine restarting{why}: the last picture is held"
         return Banner(text, "danger", busy=True, hold=True)
