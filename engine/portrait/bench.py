@@ -84,7 +84,8 @@ def main() -> int:
         for path in sys.argv[1:]
     }
     for name, values in measure(canvases).items():
-        print(Path(name).stem, {k: round(v, 2) for k, v in values.items()})
+        figures = " ".join(f"{part} {value:.2f}" for part, value in values.items())
+        sys.stdout.write(f"{Path(name).stem}: {figures}\n")
     return 0
 
 

@@ -21,6 +21,7 @@ from engine.portrait.mesh import (
     RIGHT_EYE_UPPER,
     RIGHT_IRIS,
 )
+from engine.portrait.sampling import read_rows
 
 SAMPLES = 96
 BEFORE, AFTER = 0.35, 1.35  # of the eye's width: how far the margins are carried on
@@ -84,10 +85,7 @@ def eye_grid(
     column = (x / width + BEFORE) * ((SAMPLES - 1) / (AFTER + BEFORE))
     zero = np.zeros_like(column)
     margins = [_margin(p - origin, right, down, width) for p in (upper, lower)]
-    top, bottom, ends = (
-        cv2.remap(row, column, zero, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        for row in (*margins, _ends())
-    )
+    top, bottom, ends = (read_rows(row, column, zero) for row in (*margins, _ends()))
     return EyeGrid(slice(y0, y1), slice(x0, x1), width, right, down, x, y, top,
                    np.maximum(bottom, top), ends)  # fmt: skip
 

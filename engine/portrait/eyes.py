@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.portrait.coefficients import INDEX
-from engine.portrait.eye_shape import EYES, Eye, EyeGrid, eye_grid
+from engine.portrait.eye_shape import EYES, EyeGrid, eye_grid
 from engine.portrait.grid import smooth
 from engine.portrait.lids import COVER, LEAST, PATCH, Lid, draw_lid, paint_lid
 

@@ -159,9 +159,7 @@ def dense_fields(
         cells = within.inside(face)
         difference[within.inside(mouth)] = moves[1, i][cells] - moves[0, i][cells]
         lower.append(_cut(token, mouth, difference * window[..., None]))
-    return Fields(
-        [b for b in upper if b], [b for b in lower if b], mouth, depth.astype(np.float32)
-    )
+    return Fields([b for b in upper if b], [b for b in lower if b], mouth, depth.astype(np.float32))
 
 
 def _cut(token: int, box: Box, values: np.ndarray) -> Basis | None:

@@ -57,9 +57,7 @@ def make_head(frame: HeadFrame, landmarks: np.ndarray, depth: np.ndarray) -> Hea
     pivot = ears + PIVOT_DOWN * frame.s * frame.down
     back = ear_depth(landmarks) + PIVOT_BACK * frame.s
     relative = (limit_slope(depth, radius, frame.s / CELL) - back) / CELL
-    return Head(
-        frame, follow.astype(np.float32), relative.astype(np.float32), to_cells(pivot)
-    )
+    return Head(frame, follow.astype(np.float32), relative.astype(np.float32), to_cells(pivot))
 
 
 def limit_slope(depth: np.ndarray, radius: np.ndarray, s_cells: float) -> np.ndarray:

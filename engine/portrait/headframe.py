@@ -47,7 +47,7 @@ def head_frame(landmarks: np.ndarray) -> HeadFrame:
     Raises EngineError("face_unusable") when the landmarks are no face: not finite, or in a heap.
     """
     points = landmarks[:VERTICES].astype(np.float64)
-    x = sum(points[b] - points[a] for a, b in ACROSS)
+    x = np.sum([points[b] - points[a] for a, b in ACROSS], axis=0)
     a, b = EYE_CORNERS
     s = float(np.linalg.norm(points[b] - points[a]))
     y = points[CHIN_TIP] - points[FOREHEAD]

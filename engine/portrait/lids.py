@@ -14,6 +14,7 @@ import numpy as np
 from engine.portrait.eye_shape import Eye, EyeGrid
 from engine.portrait.fill import fill
 from engine.portrait.grid import smooth
+from engine.portrait.sampling import less, read, read_rows
 
 LEAST = 0.01  # blinks below this are not drawn
 PATCH = (0.42, 0.62, 0.45)  # sides, above, below: the painted rectangle
@@ -21,10 +22,10 @@ COVER = (0.24, 0.45, 0.30)  # the rectangle of a frame
 COVER_LEAST, COVER_MOST = 0.08, 0.22  # how far above the open margin the old lashes are hidden
 COVER_SOFT, SIDE_SOFT = 0.08, 0.15
 OUTER, INNER = 0.18, 0.08  # reach beyond the outer and the inner corner
-MEET = 0.02  # closed lids meet this far below the lower margin, which is drawn a little high
+MEET = 0.02  # closed lids meet this far below the lower margin (landmarks sit a little high)
 LASH = 0.09  # length of lashes below the closing line
 LINE = 0.020  # half thickness of the closing line
-DARKER = 25.0  # grey levels below the lid's skin at which a pixel counts as hair or lash by 63 %
+DARKER = 25.0  # grey levels below the skin at which a pixel counts as hair by 63 %
 SHADED = 0.60  # of the cheeks' brightness: the least that lid skin has
 LASH_DARKER = 16.0  # grey levels: rows above the margin this much darker still are lashes
 LID_LIGHT, LID_SHADE = 0.03, 0.08  # bulge of the lid, shade toward its lashes
@@ -100,9 +101,7 @@ def _lash_reach(picture: np.ndarray, grid: EyeGrid) -> float:
     return float(np.clip(reach, COVER_LEAST, COVER_MOST))
 
 
-def _skin(
-    picture: np.ndarray, grid: EyeGrid, eye: Eye, reach: float, cheek: float
-) -> np.ndarray:
+def _skin(picture: np.ndarray, grid: EyeGrid, eye: Eye, reach: float, cheek: float) -> np.ndarray:
     """The rectangle without its eye: filled from clean skin around, lit like a lid."""
     w = grid.width
     hole = smooth_ramp(grid.y - _upper_edge(grid, eye, reach), -0.04 * w, 0.0)
@@ -179,8 +178,7 @@ def _read(image: np.ndarray, grid: EyeGrid, y: np.ndarray) -> np.ndarray:
     move = (y - grid.y).astype(np.float32)
     rows, cols = np.mgrid[0 : image.shape[0], 0 : image.shape[1]].astype(np.float32)
     x = cols + move * np.float32(grid.down[0])
-    return cv2.remap(image, x, rows + move * np.float32(grid.down[1]), cv2.INTER_LINEAR,
-                     borderMode=cv2.BORDER_REPLICATE)  # fmt: skip
+    return read_rows(image, x, rows + move * np.float32(grid.down[1]))
 
 
 def draw_lid(out: np.ndarray, lid: Lid, grid: EyeGrid, blink: float, source: np.ndarray) -> None:
@@ -189,13 +187,11 @@ def draw_lid(out: np.ndarray, lid: Lid, grid: EyeGrid, blink: float, source: np.
     """
     slide = ((shut_margin(grid) - grid.top) * (1 - blink)).astype(np.float32)
     margin = shut_margin(grid) - slide
-    offset = (float(lid.left), float(lid.top), 0.0, 0.0)
-    cv2.subtract(source, offset, dst=source)
-    read = {"interpolation": cv2.INTER_LINEAR, "borderMode": cv2.BORDER_REPLICATE}
-    skin = cv2.remap(lid.skin, source, None, **read)
+    less(source, lid.left, lid.top, source)
+    skin = read(lid.skin, source)
     for axis in (0, 1):  # a loop over the two: numpy is slow on a last axis of 2
         source[..., axis] += slide * np.float32(grid.down[axis])
-    lashes = cv2.remap(lid.lashes, source, None, **read)
+    lashes = read(lid.lashes, source)
     shown = min(1.0, 4 * blink)
     under = out[grid.rows, grid.cols]
     alpha = _cover(lid, grid, margin, blink) * np.float32(shown)

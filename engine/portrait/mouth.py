@@ -18,7 +18,7 @@ from engine.portrait.curves import lip_gap, open_spline
 from engine.portrait.grid import HEIGHT, WIDTH, smooth
 from engine.portrait.headframe import HeadFrame
 from engine.portrait.mesh import LOWER_INNER, UPPER_INNER
-from engine.portrait.own_teeth import OwnTeeth, own_teeth
+from engine.portrait.own_teeth import own_teeth
 from engine.portrait.points import Pose
 from engine.portrait.teeth import STRIP_MM, teeth_strip
 
@@ -85,7 +85,9 @@ class Mouth:
         if gap is None:
             return
         inside = self._inside(gap, pose)
-        picture = cv2.merge([*np.clip(inside, 0, 255).astype(np.uint8), np.full_like(gap.mask, 255)])
+        picture = cv2.merge(
+            [*np.clip(inside, 0, 255).astype(np.uint8), np.full_like(gap.mask, 255)]
+        )
         if self._colours.blur > LEAST_BLUR:
             picture = cv2.GaussianBlur(picture, (0, 0), self._colours.blur)
         shown *= float(smooth(np.array(most), LEAST_GAP_PX, 2 * LEAST_GAP_PX))

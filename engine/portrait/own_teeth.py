@@ -60,7 +60,9 @@ def own_teeth(canvas: Canvas, colours: Colours, mm: float) -> OwnTeeth | None:
     if _share(canvas.pixels, mask, colours) <= LEAST_SHARE:
         return None
     k = max(1, int(0.5 * mm))
-    cover = cv2.GaussianBlur(cv2.erode(mask, np.ones((k, k), np.uint8)), (0, 0), max(0.8, 0.25 * mm))
+    cover = cv2.GaussianBlur(
+        cv2.erode(mask, np.ones((k, k), np.uint8)), (0, 0), max(0.8, 0.25 * mm)
+    )
     texture = np.dstack([canvas.pixels[..., :3], cover])
     return OwnTeeth(texture, canvas.landmarks[list(ANCHORS), :2].astype(np.float32))
 

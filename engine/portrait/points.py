@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
 from engine.portrait.coefficients import INDEX
 from engine.portrait.grid import to_cells, to_px
 from engine.portrait.head import Head
 from engine.portrait.mesh import VERTICES
+from engine.portrait.sampling import read_rows
 
 JAW = INDEX["jawOpen"]
 
@@ -39,9 +39,8 @@ class Points:
         self._jaw = bases[tokens.index(JAW), :, :2]
         cells = to_cells(self._rest).astype(np.float32)
         x, y = cells[None, :, 0], cells[None, :, 1]
-        sample = {"interpolation": cv2.INTER_LINEAR, "borderMode": cv2.BORDER_REPLICATE}
-        self._follow = cv2.remap(head.follow, x, y, **sample)[0]
-        self._depth = cv2.remap(head.depth, x, y, **sample)[0]
+        self._follow = read_rows(head.follow, x, y)[0]
+        self._depth = read_rows(head.depth, x, y)[0]
         self._pivot = head.pivot
 
     def pose(self, token: np.ndarray, turn: np.ndarray | None) -> Pose:

@@ -16,7 +16,7 @@ from engine.portrait.canvas import Canvas
 from engine.portrait.coefficients import COUNT, INDEX, clip
 from engine.portrait.colours import measure_colours
 from engine.portrait.eyes import Eyes
-from engine.portrait.fields import Fields, dense_fields, with_breath
+from engine.portrait.fields import dense_fields, with_breath
 from engine.portrait.fields_file import read_fields, write_fields
 from engine.portrait.grid import HEIGHT, WIDTH
 from engine.portrait.head import breath_field, head_matrix, make_head
@@ -24,9 +24,10 @@ from engine.portrait.headframe import head_frame
 from engine.portrait.mouth import Mouth
 from engine.portrait.points import Points, Pose
 from engine.portrait.rig_face import vertex_bases
+from engine.portrait.shade import Shade
 from engine.portrait.warp import LEAST, Warp
 
-STAGES = ("warp", "gaze", "remap", "lids", "mouth")
+STAGES = ("warp", "gaze", "remap", "shade", "lids", "mouth")
 
 
 class PortraitRenderer:
@@ -52,6 +53,7 @@ class PortraitRenderer:
         self._warp = Warp(self._pixels, canvas.landmarks, fields, self._head)
         self._points = Points(canvas.landmarks, tokens, bases, self._head)
         colours = measure_colours(self._pixels, canvas.landmarks)
+        self._shade = Shade(frame, canvas.landmarks, colours.skin)
         self._eyes = Eyes(self._pixels, canvas.landmarks, colours.skin)
         self._mouth = Mouth(canvas, frame, colours)
         self.stage_ms: dict[str, float] = {}
@@ -77,6 +79,8 @@ class PortraitRenderer:
         lids = self._eyes.edit(warp.map, warp.rows.start, warp.cols.start, token, pose.points)
         clock.append(time.thread_time())
         warp.draw(out)
+        clock.append(time.thread_time())
+        self._shade.draw(out, token, warp)
         clock.append(time.thread_time())
         self._eyes.draw(out, lids)
         clock.append(time.thread_time())

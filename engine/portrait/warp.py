@@ -21,6 +21,7 @@ from engine.portrait.fields import Basis, Fields
 from engine.portrait.grid import ALL, CELL, PAD, Box, box_where, to_cells
 from engine.portrait.head import Head
 from engine.portrait.mesh import LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER
+from engine.portrait.sampling import ZERO, less, read, read_rows, times
 
 # Rounds of the fixed point: each leaves |slope| of the error. A head's turn has slopes to 0.2, an
 # expression to 0.6, the lower lip more.
@@ -46,7 +47,8 @@ class Field:
         x, y = np.meshgrid(np.arange(w, dtype=np.float32), np.arange(h, dtype=np.float32))
         self.index = np.stack([x, y], -1)
         follow, depth = head.follow[box.cells], head.depth[box.cells]
-        from_pivot = self.index + np.float32([box.left, box.top]) - head.pivot.astype(np.float32)
+        corner = np.array([box.left, box.top])
+        from_pivot = (self.index + corner - head.pivot).astype(np.float32)
         # The turn of the resting picture, weighted: one matrix product a frame.
         place = np.dstack([from_pivot, depth, np.ones_like(depth)])
         self._place = np.ascontiguousarray(place * follow[..., None])
@@ -84,14 +86,9 @@ class Field:
         self._settle(self.index[face], self._face_step, self.backward[face], self._face_rounds)
         return self.backward
 
-    def _settle(
-        self, index: np.ndarray, step: np.ndarray, back: np.ndarray, rounds: int
-    ) -> None:
+    def _settle(self, index: np.ndarray, step: np.ndarray, back: np.ndarray, rounds: int) -> None:
         for _ in range(rounds):
-            cv2.remap(
-                self.forward, back, None, cv2.INTER_LINEAR,
-                dst=step, borderMode=cv2.BORDER_REPLICATE,
-            )  # fmt: skip
+            read(self.forward, back, step)
             cv2.subtract(index, step, dst=back)
 
 
@@ -152,10 +149,7 @@ class Warp:
         out[rows.stop :] = self._pixels[rows.stop :]
         out[rows, : cols.start] = self._pixels[rows, : cols.start]
         out[rows, cols.stop :] = self._pixels[rows, cols.stop :]
-        cv2.remap(
-            self._pixels, self.map, None, cv2.INTER_LINEAR,
-            dst=out[rows, cols], borderMode=cv2.BORDER_REPLICATE,
-        )  # fmt: skip
+        read(self._pixels, self.map, out[rows, cols])
 
 
 def corner_px(box: Box) -> tuple[int, int]:
@@ -203,17 +197,15 @@ class Seam:
         start, index = upper.backward[cells], upper.index[cells]
         self.back[:] = start
         mouth, within = self._mouth, self._within
-        corner = (float(mouth.left - within.left), float(mouth.top - within.top), 0.0, 0.0)
+        corner = (mouth.left - within.left, mouth.top - within.top)
         for _ in range(LIP_ROUNDS):
-            cv2.remap(upper.forward, self.back, None, cv2.INTER_LINEAR, dst=self._step,
-                      borderMode=cv2.BORDER_REPLICATE)  # fmt: skip
-            cv2.subtract(self.back, corner, dst=self._at)
-            cv2.remap(self.delta, self._at, None, cv2.INTER_LINEAR, dst=self._other,
-                      borderMode=cv2.BORDER_CONSTANT)  # fmt: skip
+            read(upper.forward, self.back, self._step)
+            less(self.back, *corner, self._at)
+            read(self.delta, self._at, self._other, ZERO)
             cv2.add(self._step, self._other, dst=self._step)
             cv2.subtract(index, self._step, dst=self.back)
         cv2.subtract(self.back, start, dst=self._step)
-        cv2.multiply(self._step, (float(CELL),) * 4, dst=self._step)
+        times(self._step, CELL, self._step)
         size = (self._large.shape[1], self._large.shape[0])
         cv2.resize(self._step, size, dst=self._large, interpolation=cv2.INTER_LINEAR)
 
@@ -232,7 +224,7 @@ class Seam:
         line = np.round((below_lips(points) - [left, top]) * (1 << SUB)).astype(np.int32)
         cv2.fillPoly(self._mask, [line], (255,), cv2.LINE_AA, SUB)
         mask = cv2.GaussianBlur(self._mask, (3, 3), SEAM_BLUR)
-        cv2.multiply(cv2.merge([mask, mask]), (1 / 255,) * 4, dst=self._weight, dtype=cv2.CV_32F)
+        times(cv2.merge([mask, mask]), 1 / 255, self._weight)
         cv2.multiply(self._weight, self._large, dst=self._weight)
         h, w = self._mask.shape
         part = full[top - corner[0] : top - corner[0] + h, left - corner[1] : left - corner[1] + w]
@@ -252,5 +244,5 @@ def sample_back(field: Field, px: np.ndarray) -> np.ndarray:
     """Where canvas px [n, 2] of the frame come from, cells of the canvas (for tests)."""
     at = (to_cells(px) - [field.box.left, field.box.top]).astype(np.float32)
     x, y = at[None, :, 0], at[None, :, 1]
-    back = cv2.remap(field.backward, x, y, cv2.INTER_LINEAR)[0]
+    back = read_rows(field.backward, x, y)[0]
     return back + np.array([field.box.left, field.box.top])

@@ -29,7 +29,7 @@ def landmarks(center: tuple[float, float], scale: float, turn_deg: float = 0.0) 
     ):
         middle = points[list(upper + lower)].mean(0)
         ring = [(0, 0), (0.55, 0), (0, -0.55), (-0.55, 0), (0, 0.55)]
-        irises.append([middle + [x, y, 0] for x, y in ring])
+        irises.append(middle + np.array([(x, y, 0) for x, y in ring]))
     points = np.concatenate([points, *irises]) @ rotation.T * scale
     points[:, :2] += center
     return points.astype(np.float32)

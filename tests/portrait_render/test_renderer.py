@@ -187,5 +187,5 @@ def test_broken_tokens_are_limited(renderer, frame):
 
 def test_stage_times_are_kept(renderer, frame):
     renderer.render(speech(3), frame)
-    assert set(renderer.stage_ms) == {"warp", "gaze", "remap", "lids", "mouth"}
+    assert set(renderer.stage_ms) == {"warp", "gaze", "remap", "shade", "lids", "mouth"}
     assert all(ms >= 0 for ms in renderer.stage_ms.values())
