@@ -12,6 +12,7 @@ import av
 import numpy as np
 import pytest
 
+from engine.mp4 import Mp4Writer
 from tests.engine.wire_client import ROOT
 
 
@@ -90,6 +91,21 @@ def test_sound_and_picture_change_at_the_same_time(clip):
         first = next(iter(av.open(str(folder / "out.mp4")).decode(audio=0)))
     loud = np.flatnonzero(np.abs(pcm) > 0.4)[0] + first.pts
     assert abs(loud - 48_000) < 480  # 10 ms: the codec smears an edge
+
+
+def test_colours_survive_and_are_labelled(tmp_path):
+    colours = [(30, 60, 200), (200, 180, 40), (128, 128, 128), (90, 140, 215)]  # BGR
+    writer = Mp4Writer(tmp_path / "c.mp4")
+    for i, colour in enumerate(colours):
+        writer.video(i, np.full((1088, 704, 4), (*colour, 255), np.uint8), lambda: None)
+    writer.sound(np.zeros(8000, np.float32))
+    writer.finish()
+    with av.open(str(tmp_path / "c.mp4")) as container:
+        frames = list(container.decode(video=0))
+    assert {(int(f.colorspace), int(f.color_range)) for f in frames} == {(6, 1)}
+    for frame, colour in zip(frames, colours, strict=True):
+        got = frame.to_ndarray(format="bgr24").reshape(-1, 3).mean(0)
+        assert np.abs(got - colour).max() < 4, (got, colour)
 
 
 def test_same_input_same_pictures(clip):
