@@ -46,11 +46,12 @@ class Mp4File:
         self._audio.bit_rate = 160_000
         self._rest = np.zeros(0, np.float32)
         self._samples_in = 0
+        self._last: tuple[np.ndarray, av.VideoFrame] | None = None
         self.frames = 0
 
     def write(self, pixels: np.ndarray, samples: np.ndarray) -> None:
         """`pixels` [1088, 704, 4] uint8 BGRA, `samples` [2000] float32."""
-        picture = av.VideoFrame.from_ndarray(pixels, format="bgra")
+        picture = self._converted(pixels)
         picture.pts, picture.time_base = self.frames, Fraction(1, FPS)
         self._container.mux(self._video.encode(picture))
         self.frames += 1
@@ -58,6 +59,14 @@ class Mp4File:
         while len(self._rest) >= AAC_FRAME:
             self._encode_audio(self._rest[:AAC_FRAME])
             self._rest = self._rest[AAC_FRAME:]
+
+    def _converted(self, pixels: np.ndarray) -> av.VideoFrame:
+        """YUV of `pixels`; a repeated picture is not converted again: an overloaded recorder
+        has to get cheaper, or it repeats for ever because it repeats (seen at load 14)."""
+        if self._last is None or self._last[0] is not pixels:
+            bgra = av.VideoFrame.from_ndarray(pixels, format="bgra")
+            self._last = (pixels, bgra.reformat(format="yuv420p"))
+        return self._last[1]
 
     def close(self) -> None:
         if len(self._rest):

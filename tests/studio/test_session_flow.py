@@ -125,7 +125,9 @@ def test_a_file_is_seen_heard_and_recorded_in_step(stage, tmp_path):
     pictures, sound = read_back(tmp_path / "take.mp4")
     onset_s = np.flatnonzero(np.abs(sound) > 0.2)[0] / SAMPLE_RATE
     bright = np.flatnonzero(pictures - np.median(pictures) > 20)
-    assert abs(bright[0] / 24 - onset_s) <= 1 / 24, "the file's picture and sound agree"
+    repeated = s.flow.state.recording.repeated_frames  # a busy machine: each may hide the onset
+    print(f"recorded: sound {onset_s:.3f} s, picture {bright[0] / 24:.3f} s, repeated {repeated}")
+    assert abs(bright[0] / 24 - onset_s) <= (1 + repeated) / 24, "picture and sound agree"
     assert s.errors == []
 
 
