@@ -33,8 +33,8 @@ LID_LIGHT, LID_SHADE = 0.03, 0.08  # bulge of the lid, shade toward its lashes
 
 @dataclass(frozen=True, slots=True)
 class Lid:
-    """Painted at rest: `skin` [h, w, 4] uint8 BGRA and `lashes` [h, w, 4] uint8, alpha
-    last, as they lie when shut. Their first px is canvas px (left, top). `reach`: how far above the open
+    """Painted at rest: `skin` [h, w, 4] uint8 BGRA and `lashes` [h, w, 4] uint8, alpha last, as
+    they lie when shut; their first px is canvas px (left, top). `reach`: how far above the open
     margin the skin must cover the picture's lashes, in eye widths."""
 
     eye: Eye

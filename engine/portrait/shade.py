@@ -26,12 +26,13 @@ STROKES: tuple[tuple[tuple[str, ...], tuple[int, ...], tuple[float, float], floa
     (("mouthSmileL",), (291, 287), (0.03, 0.0), 0.025, -0.20),
     (("mouthSmileR", "cheekSquintR"), (50, 205), (0.0, -0.03), 0.09, 0.06),
     (("mouthSmileL", "cheekSquintL"), (280, 425), (0.0, -0.03), 0.09, 0.06),
-    (("jawOpen",), (148, 152, 377), (0.0, 0.10), 0.07, -0.35),  # the chin's shadow on the neck
+    (("jawOpen",), (148, 152, 377), (0.0, 0.10), 0.07, -0.5),  # the chin's shadow on the neck
     (("browDownR", "browDownL"), (107, 9, 336), (0.0, 0.0), 0.035, -0.12),
     (("mouthPucker",), (43, 106), (-0.03, 0.0), 0.045, -0.10),
     (("mouthPucker",), (273, 335), (0.03, 0.0), 0.045, -0.10),
 )
-IDLE = 0.10  # coefficients up to here leave the light alone: a held smile costs nothing
+IDLE, JAW_IDLE = 0.10, 0.25  # coefficients up to here leave the light alone: a held smile and
+# small openings cost nothing
 LEAST = 0.004  # of the light: where a stroke ends
 FACE = (0.80, 1.00)  # of the oval: strokes fade here, or they would fall on what is behind
 
@@ -57,8 +58,9 @@ class Shade:
         moving = []
         for names, box, light in self._strokes:
             amount = sum(float(token[INDEX[name]]) for name in names) / len(names)
-            if amount > IDLE:
-                moving.append(((amount - IDLE) / (1 - IDLE), box, light))
+            idle = JAW_IDLE if names == ("jawOpen",) else IDLE
+            if amount > idle:
+                moving.append(((amount - idle) / (1 - idle), box, light))
         if not moving:
             return
         joined = moving[0][1]

@@ -2,7 +2,7 @@
 
 Floors at 704x1088 on one core, moving box = whole canvas (what the work cannot go below):
  - blend: 12 moving bases x up to 0.3 MB read = 4 MB; 0.4 ms at 10 GB/s
- - inversion: 48,772 cells x 3 rounds, 20,000 cells of the face x 3 more, of a
+ - inversion: 48,772 cells x 2 rounds, 20,000 cells of the face x 4 more, of a
    2-channel bilinear read: 5 ns a cell, 1.0 ms
  - map: 766k px x 2 floats = 6.1 MB written once, read once; 0.6 ms + 0.6 ms
  - remap: 3.1 MB written, 4 reads of 4 bytes a px; 2.3 ms, the 4-channel path of OpenCV (with
@@ -25,7 +25,7 @@ from engine.portrait.sampling import ZERO, less, read, read_rows, times
 
 # Rounds of the fixed point: each leaves |slope| of the error. A head's turn has slopes to 0.2, an
 # expression to 0.6, the lower lip more.
-ROUNDS, FACE_ROUNDS, LIP_ROUNDS = 3, 3, 6
+ROUNDS, FACE_ROUNDS, LIP_ROUNDS = 2, 4, 6
 LIPS = UPPER_OUTER + LOWER_OUTER
 SEAM_BLUR = 0.6  # px: more would pull the picture's own teeth into closed lips
 BREATH = INDEX["breath"]
