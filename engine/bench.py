@@ -32,6 +32,9 @@ from engine.stats import StageStats
 # model -> "module:function(arguments, folders) -> dict"; a new benchmark is one line here.
 BENCHES: dict[str, str] = {
     "portrait": "engine.bench:portrait",
+    "avatar-57b": "engine.bench_video:avatar_57b",
+    "avatar-5b": "engine.bench_video:avatar_5b",
+    "tiny": "engine.bench_video:tiny",
 }
 LIBRARIES = ("numpy", "opencv-python-headless", "torch", "ai-edge-litert", "pyzmq", "msgspec")
 MAX_AHEAD = 3  # chunks in flight, as in a live session

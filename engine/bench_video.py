@@ -24,7 +24,7 @@ from engine.machine import describe, say
 from engine.memoryplan import plan
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
-from engine.models.dit_config import DitConfig, Shard, preset, shard
+from engine.models.dit_config import PRESETS, DitConfig, Shard, preset, shard
 from engine.models.dit_weights import DitWeights, synthetic_weights
 
 PEERS = Way(fp8=False, cache="rerope", fused_quantise=False, fused_elementwise=False)
@@ -129,7 +129,10 @@ def row_of(
     if device.type == "cuda":
         row["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
         row["planned_bytes"] = plan(config, part, way).total
-        parts = parts_of(denoiser, device)
+        try:
+            parts = parts_of(denoiser, device)
+        except RuntimeError as error:
+            return row | {"parts_failed": str(error).splitlines()[0]}
         row |= {f"{'cache_upkeep' if k == 'cache' else k}_ms": parts.get(k, 0.0) for k in KINDS}
         row["device_ms"] = sum(parts.values())
         # launches that the device waited for, sampler, audio context
@@ -163,6 +166,7 @@ def _line(row: dict[str, Any]) -> str:
     if "failed" in row:
         return f"{row['configuration']:28s} failed: {row['failed']}"
     parts = [f"{k.removesuffix('_ms')} {row[k]:.1f}" for k in row if k.endswith("_ms")]
+    parts += [row["parts_failed"]] if "parts_failed" in row else []
     memory = row.get("peak_memory_bytes", 0) / (1 << 30)
     return f"{row['configuration']:28s} {', '.join(parts)}, peak {memory:.1f} GiB"
 
@@ -196,19 +200,44 @@ def bench(
     return report
 
 
-def main(argv: list[str] | None = None) -> int:
-    """`python -m engine.bench_video`; the same as `avatar-engine bench --model ...`."""
-    parser = argparse.ArgumentParser(prog="engine.bench_video", description=__doc__)
-    parser.add_argument("--model", default="avatar-57b")
+def _arguments(model: str, argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="avatar-engine bench", description=__doc__)
+    parser.add_argument("--model", default=model, choices=list(PRESETS))
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--of", type=int, default=1, dest="ranks")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rows", nargs="*", help="only these rows of the ladder")
     parser.add_argument("--layers", type=int, help="fewer layers, for a quick look")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    args = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def _report(args: argparse.Namespace) -> dict[str, Any]:
+    return bench(args.model, args.rank, args.ranks, args.steps, args.rows, args.layers)
+
+
+def avatar_57b(arguments: list[str], folders: object = None) -> dict[str, Any]:
+    """For `avatar-engine bench --model avatar-57b --rank 0 --of 3`."""
+    return _report(_arguments("avatar-57b", arguments))
+
+
+def tiny(arguments: list[str], folders: object = None) -> dict[str, Any]:
+    """The same ladder on the tiny model, which any machine runs."""
+    return _report(_arguments("tiny", arguments))
+
+
+def avatar_5b(arguments: list[str], folders: object = None) -> dict[str, Any]:
+    """The complete model: pictures a second with decoding included."""
+    from engine.bench_complete import complete
+
+    return complete("avatar-5b", arguments)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """`python -m engine.bench_video`; `avatar-engine bench --model ...` does the same."""
+    args = _arguments("avatar-57b", argv)
     try:
-        report = bench(args.model, args.rank, args.ranks, args.steps, args.rows, args.layers)
+        report = _report(args)
     except EngineError as error:
         say(str(error))
         return error.exit_status

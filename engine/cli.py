@@ -106,6 +106,9 @@ def _add_render(commands: Any) -> None:
     parser.add_argument("--audio", type=Path, required=True, help="any common audio format")
     parser.add_argument("--out", type=Path, required=True, help="the MP4 file to write")
     parser.add_argument("--model", default="portrait")
+    parser.add_argument(
+        "--synthetic", action="store_true", help="video models: random weights, noise and no face"
+    )
     parser.add_argument("--seed", type=int, help="of blinks and head motion (default 1)")
     parser.add_argument("--settings", default="", help="such as mouth=1.2,head=0.5")
     parser.add_argument("--model-module", default="", help="imported first; may add models")

@@ -28,13 +28,16 @@ class Marks:
     def clear(self) -> None:
         self.stretches.clear()
 
-    def sums(self) -> dict[str, float]:
-        """Milliseconds by name. Call after synchronising."""
+    def sums(self, whole_ms: float) -> dict[str, float]:
+        """Milliseconds by name. Call after synchronising. `whole_ms` is the time of the same work
+        without marks: what the events themselves took is spread evenly and taken off.
+        """
         totals: dict[str, float] = defaultdict(float)
+        marked = self.stretches[0][1].elapsed_time(self.stretches[-1][1])
+        cost = max(0.0, marked - whole_ms) / (len(self.stretches) - 1)
         pairs = zip(self.stretches, self.stretches[1:], strict=False)
         for (name, event), (_, after) in pairs:
-            if name != "end":
-                totals[name] += event.elapsed_time(after)
+            totals[name] += event.elapsed_time(after) - cost
         return dict(totals)
 
 

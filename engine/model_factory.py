@@ -21,7 +21,10 @@ from engine.models.base import Decoder, Generator, Progress
 from engine.protocol.character import CharacterSpec
 
 # model -> "module:function" with the signature of engine.character.load_character
-CHARACTER_LOADERS: dict[str, str] = {}
+CHARACTER_LOADERS: dict[str, str] = {
+    name: "engine.models.video_character:load_character"
+    for name in ("avatar-57b", "avatar-5b", "tiny")
+}
 DEFAULT_LOADER = "engine.character:load_character"
 DEFAULT_INSPECTOR = "engine.portrait.face_check:inspect"
 

@@ -120,7 +120,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     line = ProgressLine()
     try:
         begun = time.monotonic()
-        factory = ModelFactory(options.model, {}, options.folders)
+        chosen = {"synthetic": 1.0} if options.synthetic else {}
+        factory = ModelFactory(options.model, chosen, options.folders)
         _, models = factory.load(picture, spec, line.say, lambda: False)
         ingest_s = time.monotonic() - begun
         result = _render(options, audio, models, line)
