@@ -35,6 +35,36 @@ const result = await Rhubarb.getLipSync(pcm, {});
 process.stdout.write('@@' + JSON.stringify(result) + '\\n');
 process.exit(0);
 """
+# Oculus order: aa E I O U PP SS TH DD FF kk nn RR CH sil
+HEADAUDIO: Final = (OPEN, OPEN, NARROW, ROUND, ROUND, CLOSED, NARROW, NARROW, NARROW, LABIO, NARROW,
+                    NARROW, ROUND, NARROW, REST)
+_HEADAUDIO_SCRIPT: Final = """
+import { readFileSync } from 'fs';
+const home = process.argv[2] + '/node_modules/@met4citizen/headaudio/';
+const { Processor } = await import(home + 'modules/processor.mjs');
+const { Training } = await import(home + 'modules/training.mjs');
+const file = readFileSync(home + 'dist/model-en-mixed.bin');
+const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
+globalThis.fetch = async () => ({ ok: true, arrayBuffer: async () => bytes });
+let now = 0;
+const events = [];
+const port = { onmessage: null, postMessage: (m) => {
+  if (m.event === 'viseme') events.push([now, m.viseme]);
+  if (m.event === 'ended') events.push([now, 14]);
+} };
+const processor = new Processor({ sampleRate: 48000 }, { port });
+const { model } = await Training.prototype.loadModel.call(
+  Object.create(Training.prototype), 'model');
+processor._onmessage({ data: { event: 'model', model } });
+const raw = readFileSync(process.argv[3]);
+const pcm = new Float32Array(raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.byteLength));
+for (let i = 0; i + 128 <= pcm.length; i += 128) {
+  now = (i + 128) / 48000;
+  processor.process(pcm.subarray(i, i + 128));
+}
+process.stdout.write('@@' + JSON.stringify(events) + '\\n');
+process.exit(0);
+"""
 
 
 def available(tools: Path) -> dict[str, Shower]:
@@ -46,6 +76,8 @@ def available(tools: Path) -> dict[str, Shower]:
         found["pocketsphinx allphone (whole clip)"] = partial(allphone, _phone_decoder())
     except ImportError:
         pass
+    if (tools / "node_modules" / "@met4citizen" / "headaudio").exists():
+        found["headaudio (80 ms look-ahead)"] = partial(headaudio, tools)
     if (tools / "node_modules" / "rhubarb-lip-sync-wasm").exists():
         found["Rhubarb (whole clip)"] = partial(rhubarb, tools)
     return found
@@ -98,17 +130,31 @@ def allphone(decoder: Any, clip: Clip) -> np.ndarray:
     return out
 
 
-def rhubarb(tools: Path, clip: Clip) -> np.ndarray:
-    """Mouth shapes of the WASM build in Node, audio alone."""
+def said_by_node(script: str, tools: Path, sound: bytes) -> Any:
+    """Runs a script of ours in Node over raw samples; its line after @@ as JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        script, sound = Path(folder) / "run.mjs", Path(folder) / "clip.pcm"
-        script.write_text(_RHUBARB_SCRIPT)
-        sound.write_bytes(codes_16k(clip))
-        command = ["node", str(script), str(tools), str(sound)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        program, pcm = Path(folder) / "run.mjs", Path(folder) / "clip.pcm"
+        program.write_text(script)
+        pcm.write_bytes(sound)
+        command = ["node", str(program), str(tools), str(pcm)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     line = next(row for row in done.stdout.splitlines() if row.startswith("@@"))
+    return json.loads(line[2:])
+
+
+def rhubarb(tools: Path, clip: Clip) -> np.ndarray:
+    """Mouth shapes of the WASM build, audio alone."""
     times = frame_times(clip)
     out = np.full(len(times), REST)
-    for cue in json.loads(line[2:])["mouthCues"]:
+    for cue in said_by_node(_RHUBARB_SCRIPT, tools, codes_16k(clip))["mouthCues"]:
         out[(times >= cue["start"]) & (times < cue["end"])] = RHUBARB[cue["value"]]
     return out
+
+
+def headaudio(tools: Path, clip: Clip) -> np.ndarray:
+    """Visemes as they arrive, read 80 ms after each frame's centre (our own allowance)."""
+    pcm = np.concatenate([soxr.resample(clip.pcm, ENCODER_RATE, 48_000), np.zeros(4_800)])
+    events = said_by_node(_HEADAUDIO_SCRIPT, tools, pcm.astype("<f4").tobytes())
+    arrivals = np.array([-1.0, *[e[0] for e in events]])
+    classes = np.array([REST, *[HEADAUDIO[e[1]] for e in events]])
+    return classes[np.searchsorted(arrivals, frame_times(clip) + 0.08, "right") - 1]
