@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
         sides = [self.docks["character"], self.docks["voice"]]
         self.resizeDocks(sides, [SIDE_PX, SIDE_PX], Qt.Orientation.Horizontal)
         rights = [self.docks["voice"], self.docks["timings"]]
-        self.resizeDocks(rights, [370, 470], Qt.Orientation.Vertical)
+        self.resizeDocks(rights, [345, 500], Qt.Orientation.Vertical)
         self.resizeDocks([self.docks["log"]], [180], Qt.Orientation.Vertical)
 
     def _build_menus(self) -> None:
