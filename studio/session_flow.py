@@ -28,6 +28,7 @@ from studio.gui_calls import GuiCalls
 from studio.link import EngineLink
 from studio.mailbox import Mailbox
 from studio.pace import Pace
+from studio.readiness import what_is_missing
 from studio.recorder import Recorder
 from studio.settings import StudioSettings
 from studio.snapshot import save_snapshot
@@ -222,7 +223,7 @@ class SessionFlow(QObject):
     # --- going live -----------------------------------------------------------------------------
     def go_live(self) -> None:
         """Start sending the voice; without a character or engine: `failed` says what is missing."""
-        missing = self._what_is_missing()
+        missing = what_is_missing(self.state, self.talk.is_running)
         if missing is not None:
             self.failed.emit(missing)
             return
@@ -292,15 +293,6 @@ class SessionFlow(QObject):
             then(done)
 
         self.talk.begin(answered, at_sample)
-
-    def _what_is_missing(self) -> EngineError | None:
-        if self.state.character.spec is None:
-            return EngineError("not_ready", "there is no character yet", "open or drop a picture")
-        if not self.talk.is_running and self.state.session.state != "COMPLETED":
-            return EngineError("not_ready", "the character is not on stage yet", "wait a moment")
-        if self.state.voice.kind == "none":
-            return EngineError("not_ready", "there is no voice", "choose a microphone or a file")
-        return None
 
     # --- output ---------------------------------------------------------------------------------
     def start_recording(self, path: Path) -> None:
