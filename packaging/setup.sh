@@ -7,10 +7,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 extra=${1:-}
 venv=${AVATAR_VENV:-$PWD/.venv}
 
-# What Qt's xcb platform and PortAudio load at run time, and the PulseAudio door of ALSA.
+# What Qt's xcb platform and PortAudio load at run time, the PulseAudio door of ALSA, and pactl,
+# which tells when a device is unplugged.
 libraries=(libegl1 libgl1 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-image0
   libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1
-  libdbus-1-3 libfontconfig1 libglib2.0-0 libportaudio2 libasound2-plugins fonts-dejavu-core)
+  libdbus-1-3 libfontconfig1 libglib2.0-0 libportaudio2 libasound2-plugins pulseaudio-utils
+  fonts-dejavu-core)
+# The tests of real capture and playback start a sound server of their own.
+[ "$extra" = dev ] && libraries+=(pulseaudio)
 
 say() { printf '%s\n' "$*" >&2; }
 
