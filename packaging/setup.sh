@@ -90,10 +90,11 @@ python_packages() {
   # torch first and by itself: the version whose CPU build is small where the index offers one.
   pip_install "torch==2.13.0"
   pip_install -e ".${extra:+[$extra]}"
-  "$venv/bin/python" packaging/face_model.py >&2
   printf '%s\n' "$wanted" >>"$stamp"
 }
 
 system_libraries "${libraries[@]}"
 make_venv
 python_packages
+# Its own check is quick and tells when the files have gone since.
+"$venv/bin/python" packaging/face_model.py >&2
