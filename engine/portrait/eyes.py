@@ -16,7 +16,7 @@ from engine.portrait.lids import COVER, LEAST, PATCH, Lid, draw_lid, paint_lid
 
 REACH_X, REACH_Y = 0.14, 0.10  # of the eye's width at gaze = 1
 LEAST_GAZE = 0.01
-LID_EDGE_TOP, LID_EDGE_BOTTOM = (-0.02, 0.10), (-0.02, 0.08)  # eye widths over which it starts
+LID_EDGE_TOP, LID_EDGE_BOTTOM = (-0.02, 0.10), (0.0, 0.09)  # eye widths over which it starts
 IRIS_FADE = 0.45  # eye widths from the iris' border to where the white stands still
 OPENING = (0.02, 0.03, 0.03)  # beyond the lids: sides, above, below, for gaze alone
 SHUT = 0.98  # blink from which nothing of the eyeball is seen
