@@ -16,13 +16,30 @@ from torch import Tensor
 from engine.speech.corpus.shard import CODE_FLOOR, CODE_STEP, LABELS_PER_HOP
 from engine.speech.encoded import HEAD_OFFSETS_MS
 from engine.speech.features import (
-    BAND_SCALE, GRID_OFFSET, HOP, INPUTS, MEAN_FIRST, MEAN_LONG, MELS, POWER_FLOOR, mel_edges_hz)
+    BAND_SCALE,
+    GRID_OFFSET,
+    HOP,
+    INPUTS,
+    MEAN_FIRST,
+    MEAN_LONG,
+    MELS,
+    POWER_FLOOR,
+    mel_edges_hz,
+)
 
 LOOKAHEAD = 3_840  # 48 kHz samples heard beyond the frame centre
 # How often each source and each kind of noise is drawn, whatever its length. Human voices first:
 # LibriSpeech's 202 readers are a tenth of the hours and nearly half of the draws.
-SOURCE_DRAW = {"librispeech": 0.45, "asterisk": 0.16, "fillets": 0.08, "festival": 0.14,
-               "espeak": 0.06, "flite": 0.03, "hibari": 0.04, "kokoro": 0.02}
+SOURCE_DRAW = {
+    "librispeech": 0.45,
+    "asterisk": 0.16,
+    "fillets": 0.08,
+    "festival": 0.14,
+    "espeak": 0.06,
+    "flite": 0.03,
+    "hibari": 0.04,
+    "kokoro": 0.02,
+}
 NOISE_DRAW = {"stationary": 0.44, "babble": 0.16, "music": 0.24, "sound": 0.16}
 SILENT_SHARE = 0.10  # of the items hold no speech at all
 CUT_SHARE = 0.35  # have a stretch of 0.4 to 2 s without speech, in which noise goes on
@@ -38,7 +55,9 @@ class Batch:
 class BatchMaker:
     """Draws batches from one shard held on the device."""
 
-    def __init__(self, shard: dict[str, np.ndarray], device: torch.device, steps: int, seed: int) -> None:
+    def __init__(
+        self, shard: dict[str, np.ndarray], device: torch.device, steps: int, seed: int
+    ) -> None:
         self.device, self.steps, self.hops = device, steps, 2 * steps
         self._random = torch.Generator(device).manual_seed(seed)
         self._mel = torch.as_tensor(shard["mel"], device=device)
@@ -52,7 +71,9 @@ class BatchMaker:
         self._kind_share = torch.tensor(draw, device=device)
         self.mean = self._training_mean()
         self._warps, self._warp_grid = _warp_positions(device)
-        self._mean_rows = [_mean_matrix(self.hops, first, device) for first in (MEAN_FIRST, MEAN_LONG)]
+        self._mean_rows = [
+            _mean_matrix(self.hops, first, device) for first in (MEAN_FIRST, MEAN_LONG)
+        ]
         self._lags = torch.arange(self.hops, device=device)
 
     def draw(self, size: int, strength: float) -> Batch:
@@ -107,16 +128,24 @@ class BatchMaker:
         bend = torch.cos(torch.pi * z * (0.5 + 1.5 * self._uniform(size))[:, None])
         tilt = self._normal(size)[:, None] * 0.6 * z + self._normal(size)[:, None] * 0.5 * bend
         band = torch.arange(MELS, device=self.device)[None]
-        cut = (band > 26 + 8 * self._uniform(size)[:, None]) & self._some(size, 0.16 * strength)[:, None]
-        low = (band < 1 + 6 * self._uniform(size)[:, None]) & self._some(size, 0.12 * strength)[:, None]
-        loss = cut * -(4 + 6 * self._uniform(size)[:, None]) + low * -(2 + 6 * self._uniform(size)[:, None])
+        cut = (band > 26 + 8 * self._uniform(size)[:, None]) & self._some(size, 0.16 * strength)[
+            :, None
+        ]
+        low = (band < 1 + 6 * self._uniform(size)[:, None]) & self._some(size, 0.12 * strength)[
+            :, None
+        ]
+        loss = cut * -(4 + 6 * self._uniform(size)[:, None]) + low * -(
+            2 + 6 * self._uniform(size)[:, None]
+        )
         log_power = log_power + (strength * tilt + loss)[:, None, :]
         return self._smoothed(log_power, strength)
 
     def _smoothed(self, log_power: Tensor, strength: float) -> Tensor:
         """A vocoder's blur in time, on some."""
         blurred = log_power.clone()
-        blurred[:, 1:-1] = 0.25 * log_power[:, :-2] + 0.5 * log_power[:, 1:-1] + 0.25 * log_power[:, 2:]
+        blurred[:, 1:-1] = (
+            0.25 * log_power[:, :-2] + 0.5 * log_power[:, 1:-1] + 0.25 * log_power[:, 2:]
+        )
         blurred[:, 1:-1] = 0.25 * blurred[:, :-2] + 0.5 * blurred[:, 1:-1] + 0.25 * blurred[:, 2:]
         amount = self._some(len(log_power), 0.25 * strength) * self._uniform(len(log_power))
         return torch.lerp(log_power, blurred, amount[:, None, None])
@@ -131,7 +160,9 @@ class BatchMaker:
         tail = torch.exp(-decay[:, None, None] * lag.clamp(min=0)) * (lag > 0)
         return power + level[:, None, None] * torch.bmm(tail, power)
 
-    def _silenced(self, power: Tensor, phones: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
+    def _silenced(
+        self, power: Tensor, phones: Tensor, strength: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """No speech at all in some items, and a stretch cut out of others."""
         size = len(power)
         silent = self._some(size, SILENT_SHARE)
@@ -142,7 +173,11 @@ class BatchMaker:
         power = torch.where(cut[..., None], torch.full_like(power, 1e-9), power)
         # a target lies 7.03 hops before its step's end, less its head's offset
         offsets = [ms * 0.096 - LOOKAHEAD / (2 * HOP) for ms in HEAD_OFFSETS_MS]
-        at = (self._lags[1::2][:, None] + 1 + torch.tensor(offsets, device=self.device)).round().long()
+        at = (
+            (self._lags[1::2][:, None] + 1 + torch.tensor(offsets, device=self.device))
+            .round()
+            .long()
+        )
         muted = cut[:, at.clamp(0, self.hops - 1)]
         return power, phones.masked_fill(muted, 0), silent
 
@@ -188,8 +223,11 @@ class BatchMaker:
         size = len(power)
         log_power = torch.log(power + POWER_FLOOR)
         long_run = self._some(size, 0.5)
-        own = torch.where(self._some(size, 0.75)[:, None], log_power.mean(1),
-                          torch.quantile(log_power, 0.1, dim=1))
+        own = torch.where(
+            self._some(size, 0.75)[:, None],
+            log_power.mean(1),
+            torch.quantile(log_power, 0.1, dim=1),
+        )
         start = torch.where(long_run[:, None], own, self.mean[None])
         means = torch.stack([self._running(rows, log_power, start) for rows in self._mean_rows])
         mean = torch.where(long_run[:, None, None], means[1], means[0])
@@ -247,8 +285,10 @@ def _warp_positions(device: torch.device) -> tuple[Tensor, Tensor]:
         for warp in np.linspace(-0.2, 0.2, 41)
     ]
     grid = np.linspace(-1, 1, MELS)
-    return (torch.tensor(np.array(rows), dtype=torch.float32, device=device),
-            torch.tensor(grid, dtype=torch.float32, device=device))
+    return (
+        torch.tensor(np.array(rows), dtype=torch.float32, device=device),
+        torch.tensor(grid, dtype=torch.float32, device=device),
+    )
 
 
 def _mean_matrix(hops: int, first: float, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -261,5 +301,7 @@ def _mean_matrix(hops: int, first: float, device: torch.device) -> tuple[Tensor,
         row[hop] += rate
         rest *= 1 - rate
         matrix[hop], left[hop] = row, rest
-    return (torch.tensor(matrix, dtype=torch.float32, device=device),
-            torch.tensor(left, dtype=torch.float32, device=device))
+    return (
+        torch.tensor(matrix, dtype=torch.float32, device=device),
+        torch.tensor(left, dtype=torch.float32, device=device),
+    )

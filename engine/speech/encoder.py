@@ -61,9 +61,13 @@ class SpeechEncoder:
         """
         pcm = np.asarray(pcm_48k, np.float32)
         if pcm.ndim != 1:
-            raise EngineError("bad_audio", f"Audio has {pcm.ndim} axes, 1 expected.", "Mix to mono.")
+            raise EngineError(
+                "bad_audio", f"Audio has {pcm.ndim} axes, 1 expected.", "Mix to mono."
+            )
         if not np.isfinite(pcm).all():
-            raise EngineError("bad_audio", "Audio holds NaN or infinity.", "Check the sound source.")
+            raise EngineError(
+                "bad_audio", "Audio holds NaN or infinity.", "Check the sound source."
+            )
         self._samples += len(pcm)
         self._pcm = np.concatenate([self._pcm, pcm])
         self._hear(pcm)
@@ -72,8 +76,14 @@ class SpeechEncoder:
     def flush(self) -> EncodedSpeech:
         """Answers every frame that began, silence following the last sample. Then `reset`."""
         frames = -(-self._samples // SAMPLES_PER_FRAME)
-        missing = frames * SAMPLES_PER_FRAME - SAMPLES_PER_FRAME + HEARD_BEYOND_START - self._samples
-        rest = self.push(np.zeros(max(0, missing), np.float32)) if frames > self._frame else _joined([])
+        missing = (
+            frames * SAMPLES_PER_FRAME - SAMPLES_PER_FRAME + HEARD_BEYOND_START - self._samples
+        )
+        rest = (
+            self.push(np.zeros(max(0, missing), np.float32))
+            if frames > self._frame
+            else _joined([])
+        )
         self.reset()
         return rest
 
@@ -111,7 +121,12 @@ class SpeechEncoder:
         power = float(frame @ frame) / SAMPLES_PER_FRAME
         loudness = max(_SILENCE_DB, 10 * float(np.log10(power + 1e-12)))
         speech = self._gate.push(float(logits[-1]), loudness)
-        return heads / heads.sum(1, keepdims=True), speech, loudness, pitch_hz(self._pcm[: 2 * _PITCH_HALF])
+        return (
+            heads / heads.sum(1, keepdims=True),
+            speech,
+            loudness,
+            pitch_hz(self._pcm[: 2 * _PITCH_HALF]),
+        )
 
 
 def _joined(rows: list[tuple[np.ndarray, float, float, float]]) -> EncodedSpeech:
@@ -121,8 +136,11 @@ def _joined(rows: list[tuple[np.ndarray, float, float, float]]) -> EncodedSpeech
         return EncodedSpeech(np.zeros(shape, np.float32), empty, empty, empty)
     heads, speech, loudness, pitch = zip(*rows, strict=True)
     return EncodedSpeech(
-        np.stack(heads).astype(np.float32), np.array(speech, np.float32),
-        np.array(loudness, np.float32), np.array(pitch, np.float32))
+        np.stack(heads).astype(np.float32),
+        np.array(speech, np.float32),
+        np.array(loudness, np.float32),
+        np.array(pitch, np.float32),
+    )
 
 
 def encode_all(pcm_48k: np.ndarray, weights: Path | None = None) -> EncodedSpeech:
@@ -133,4 +151,5 @@ def encode_all(pcm_48k: np.ndarray, weights: Path | None = None) -> EncodedSpeec
         np.concatenate([first.posteriors, rest.posteriors]),
         np.concatenate([first.speech, rest.speech]),
         np.concatenate([first.loudness_db, rest.loudness_db]),
-        np.concatenate([first.pitch_hz, rest.pitch_hz]))
+        np.concatenate([first.pitch_hz, rest.pitch_hz]),
+    )

@@ -40,14 +40,21 @@ SPEAKING = 0.5  # of the gate
 FACTORS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
 MOST_CLIPS = 80
 DEV_SETS = ("rms (dev)", "5 readers (dev)")
+Heard = tuple[Clip, EncodedSpeech]
 Shower = Callable[[Clip], np.ndarray]  # clip -> lip classes shown
 
 
 def held_out_sets(folder: Path) -> dict[str, list[Clip]]:
     """Name -> clips, none of them by a trained voice."""
-    files = {"rms (dev)": "flite-rms", "5 readers (dev)": "librispeech", "slt": "flite-slt",
-             "awb": "flite-awb", "5 readers": "librispeech", "librivox": "librivox",
-             "ru": "prompts-ru"}
+    files = {
+        "rms (dev)": "flite-rms",
+        "5 readers (dev)": "librispeech",
+        "slt": "flite-slt",
+        "awb": "flite-awb",
+        "5 readers": "librispeech",
+        "librivox": "librivox",
+        "ru": "prompts-ru",
+    }
     out: dict[str, list[Clip]] = {}
     for name, file in files.items():
         path = folder / f"{file}.npz"
@@ -71,12 +78,12 @@ def marked(clip: Clip, shown: np.ndarray) -> Marked:
     return Marked(clip.phones, shown[: int(clip.seconds * 24)])
 
 
-def encoder_score(clips: list[Clip], weights: Path, factor: float, head: int = HEAD_NOW) -> Score:
+def encoder_score(heard_clips: list[Heard], factor: float, head: int = HEAD_NOW) -> Score:
     """Ungated classes of one head; heads of another instant are compared with that instant."""
     shift = HEAD_OFFSETS_MS[head] / 1000
     rows = []
-    for clip in clips:
-        shown = lip_classes(heard(clip, weights).posteriors[:, head], factor)
+    for clip, said in heard_clips:
+        shown = lip_classes(said.posteriors[:, head], factor)
         moved = [(p, a - shift, b - shift) for p, a, b in clip.phones]
         rows.append(Marked(moved, shown[: int(clip.seconds * 24)]))
     return score(rows)
@@ -99,8 +106,10 @@ def non_speech(root: Path) -> dict[str, list[np.ndarray]]:
     pulse = (1 + 0.9 * np.sin(2 * np.pi * 4 * t)).astype(np.float32)
     return {
         "digital silence": [np.zeros(20 * ENCODER_RATE, np.float32)],
-        "white -60 dBFS": [at_level(white, 1e-3)], "white -30 dBFS": [at_level(white, 0.0316)],
-        "pink -45 dBFS": [at_level(pink, 5.6e-3)], "pink -25 dBFS": [at_level(pink, 0.056)],
+        "white -60 dBFS": [at_level(white, 1e-3)],
+        "white -30 dBFS": [at_level(white, 0.0316)],
+        "pink -45 dBFS": [at_level(pink, 5.6e-3)],
+        "pink -25 dBFS": [at_level(pink, 0.056)],
         "pink pulsing at 4 Hz": [at_level(pink * pulse, 0.0316)],
         "music": [at_level(x, 0.056) for x in excerpts(root, (TEST_MUSIC,), 20, 12)],
         "game sounds": [at_level(x, 0.056) for x in excerpts(root, (TEST_SOUNDS,), 3, 40)],
@@ -119,18 +128,17 @@ def opening(sounds: list[np.ndarray], weights: Path, factor: float) -> dict[str,
 
 
 def chosen_factor(
-    sets: dict[str, list[Clip]], weights: Path
+    sets: dict[str, list[Heard]],
 ) -> tuple[float, float, dict[str, dict[str, float]]]:
     """On the dev voices alone: the factor of the best closure F1, the seed's merit, the curve.
 
     Merit = accuracy + closure F1 at that factor; the seed of the highest merit is shipped.
     """
-    clips = [c for name in DEV_SETS for c in sets[name]]
-    said = [(c, heard(c, weights).posteriors[:, HEAD_NOW]) for c in clips]
+    dev = [pair for name in DEV_SETS for pair in sets[name]]
     curve: dict[str, dict[str, float]] = {}
     best, most = 1.0, -1.0
     for factor in FACTORS:
-        s = score([marked(c, lip_classes(p, factor)) for c, p in said])
+        s = encoder_score(dev, factor)
         curve[str(factor)] = asdict(s)
         f1 = 2 * s.closure_recall * s.closure_precision / (s.closure_recall + s.closure_precision)
         if f1 > most:
@@ -138,11 +146,10 @@ def chosen_factor(
     return best, most + curve[str(best)]["accuracy"], curve
 
 
-def gate_verdict(clips: list[Clip], weights: Path) -> float:
+def gate_verdict(heard_clips: list[Heard]) -> float:
     """Share of spoken frames that the gate lets through."""
     passed = []
-    for clip in clips:
-        said = heard(clip, weights)
+    for clip, said in heard_clips:
         count = int(clip.seconds * 24)
         times = (np.arange(count) + 0.5) / 24
         spoken = np.zeros(count, bool)
@@ -161,33 +168,56 @@ def cost_ms(weights: Path, seconds: float = 20) -> dict[str, float]:
         began = time.thread_time()
         encoder.push(0.1 * pcm[start : start + 960])
         spent.append((time.thread_time() - began) * 1000)
-    return {"median_ms": float(np.median(spent)), "p99_ms": float(np.percentile(spent, 99)),
-            "mean_ms": float(np.mean(spent))}
+    return {
+        "median_ms": float(np.median(spent)),
+        "p99_ms": float(np.percentile(spent, 99)),
+        "mean_ms": float(np.mean(spent)),
+    }
 
 
 def evaluate(weights: Path, clips: Path, root: Path, quick: bool) -> dict[str, object]:
     """Everything about one weights file."""
-    sets = held_out_sets(clips)
-    factor, merit, curve = chosen_factor(sets, weights)
+    sets = {n: hear_all(cs, weights) for n, cs in held_out_sets(clips).items()}
+    factor, merit, curve = chosen_factor(sets)
     report: dict[str, object] = {
-        "weights": weights.name, "notes": SpeechEncoder(weights).notes, "factor": factor,
+        "weights": weights.name,
+        "notes": SpeechEncoder(weights).notes,
+        "factor": factor,
         "merit": merit,
-        "dev_curve": curve, "cost": cost_ms(weights),
-        "clean": {n: asdict(encoder_score(c, weights, factor)) for n, c in sets.items()}}
-    report["open"] = {n: opening(s, weights, factor) for n, s in non_speech(root).items()}
-    report["gate_passes_speech"] = {n: gate_verdict(c, weights) for n, c in sets.items()}
-    if quick:
-        return report
-    report["heads"] = {
-        f"{ms:+d} ms": {n: asdict(encoder_score(c, weights, factor, i)) for n, c in sets.items()}
-        for i, ms in enumerate(HEAD_OFFSETS_MS)}
+        "dev_curve": curve,
+        "cost": cost_ms(weights),
+        "clean": {n: asdict(encoder_score(c, factor)) for n, c in sets.items()},
+        "open": {n: opening(s, weights, factor) for n, s in non_speech(root).items()},
+        "gate_passes_speech": {n: gate_verdict(c) for n, c in sets.items()},
+        "heads": {
+            f"{ms:+d} ms": {n: asdict(encoder_score(c, factor, i)) for n, c in sets.items()}
+            for i, ms in enumerate(HEAD_OFFSETS_MS)
+        },
+    }
+    return report if quick else report | in_noise(weights, held_out_sets(clips), factor)
+
+
+def hear_all(clips: list[Clip], weights: Path) -> list[Heard]:
+    """Each clip with what the encoder said of it."""
+    return [(clip, heard(clip, weights)) for clip in clips]
+
+
+def in_noise(weights: Path, sets: dict[str, list[Clip]], factor: float) -> dict[str, object]:
+    """Test voices in white noise and in a crowd of the held-out language, at 15 and 5 dB."""
     rng = np.random.default_rng(4)
     crowd = babble(rng, sets.get("ru", sets["slt"]), 30, 8)
+    report: dict[str, object] = {}
     for kind, noise in (("white", coloured(rng, 30, 0)), ("babble", crowd)):
         for snr in (15, 5):
-            dirty = {n: [noisy(c, noise, snr) for c in cs[:40]] for n, cs in sets.items() if n not in DEV_SETS}
             report[f"{kind} {snr} dB"] = {
-                n: asdict(encoder_score(c, weights, factor)) for n, c in dirty.items()}
+                name: asdict(
+                    encoder_score(
+                        hear_all([noisy(c, noise, snr) for c in cs[:40]], weights), factor
+                    )
+                )
+                for name, cs in sets.items()
+                if name not in DEV_SETS
+            }
     return report
 
 
@@ -197,13 +227,18 @@ def evaluate_peers(
     """The open peers and ours on the same clips, `seconds` of each test set."""
     sets = {n: limited(cs, seconds) for n, cs in held_out_sets(clips).items() if n not in DEV_SETS}
     showers: dict[str, Shower] = {
-        "ours (80 ms look-ahead)": lambda clip: lip_classes(heard(clip, weights).posteriors[:, HEAD_NOW]),
-        **peers.available(tools)}
+        "ours (80 ms look-ahead)": lambda clip: lip_classes(
+            heard(clip, weights).posteriors[:, HEAD_NOW]
+        ),
+        **peers.available(tools),
+    }
     out: dict[str, dict[str, object]] = {}
     for name, show in showers.items():
         rows = {n: asdict(score([marked(c, show(c)) for c in cs])) for n, cs in sets.items()}
         out[name] = dict(rows)
-        sys.stdout.write(f"{name}: " + ", ".join(f"{n} {r['accuracy']:.3f}" for n, r in rows.items()) + "\n")
+        sys.stdout.write(
+            f"{name}: " + ", ".join(f"{n} {r['accuracy']:.3f}" for n, r in rows.items()) + "\n"
+        )
         sys.stdout.flush()
     return out
 
@@ -225,11 +260,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args(arguments)
     report: dict[str, object] = {
-        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "command": " ".join(sys.argv),
-        "runs": [evaluate(w, given.clips, given.root, given.quick) for w in given.weights]}
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "command": " ".join(sys.argv),
+        "runs": [evaluate(w, given.clips, given.root, given.quick) for w in given.weights],
+    }
     if given.peers:
         report["peers"] = evaluate_peers(
-            given.clips, given.peers, given.peer_seconds, given.weights[-1])
+            given.clips, given.peers, given.peer_seconds, given.weights[-1]
+        )
     given.out.write_text(json.dumps(report, indent=1))
     for run in report["runs"]:  # type: ignore[attr-defined]
         sys.stdout.write(table(run) + "\n")
@@ -240,9 +278,11 @@ def table(run: dict[str, object]) -> str:
     lines = [f"{run['weights']} factor {run['factor']} merit {run['merit']:.4f} cost {run['cost']}"]
     for name, s in run["clean"].items():  # type: ignore[attr-defined]
         lines.append(
-            f"{name:12} acc {s['accuracy']:.3f} ({s['low']:.3f}-{s['high']:.3f}) k {s['kappa']:.2f} "
-            f"closures {s['closure_recall']:.2f}/{s['closure_precision']:.2f} fv {s['labio_recall']:.2f} "
-            f"pause {s['pause_open']:.3f} lag {s['lag_ms']:+d} n{s['clips']} c{s['closures']}")
+            f"{name:12} acc {s['accuracy']:.3f} ({s['low']:.3f}-{s['high']:.3f}) "
+            f"k {s['kappa']:.2f} closures {s['closure_recall']:.2f}/{s['closure_precision']:.2f} "
+            f"fv {s['labio_recall']:.2f} "
+            f"pause {s['pause_open']:.3f} lag {s['lag_ms']:+d} n{s['clips']} c{s['closures']}"
+        )
     for name, o in run["open"].items():  # type: ignore[attr-defined]
         lines.append(f"{name:22} open {o['ungated']:.3f} gated {o['gated']:.3f}")
     lines.append(f"gate passes speech {run['gate_passes_speech']}")

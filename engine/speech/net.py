@@ -46,7 +46,7 @@ def load_weights(path: Path) -> NetWeights:
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            arrays = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}
+            arrays = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
             notes = dict(file.metadata() or {})
         return _from_arrays(arrays, notes)
     except (OSError, KeyError, ValueError, SafetensorError) as error:

@@ -23,8 +23,17 @@ from engine.speech.corpus.clip import Clip
 from engine.speech.resample import ENCODER_RATE
 
 Shower = Callable[[Clip], np.ndarray]  # clip -> lip class at every 24 fps frame centre
-RHUBARB: Final = {"A": CLOSED, "B": NARROW, "C": OPEN, "D": OPEN, "E": ROUND, "F": ROUND,
-                  "G": LABIO, "H": NARROW, "X": REST}
+RHUBARB: Final = {
+    "A": CLOSED,
+    "B": NARROW,
+    "C": OPEN,
+    "D": OPEN,
+    "E": ROUND,
+    "F": ROUND,
+    "G": LABIO,
+    "H": NARROW,
+    "X": REST,
+}
 _RHUBARB_SCRIPT: Final = """
 import { readFileSync } from 'fs';
 import { createRequire } from 'module';
@@ -36,8 +45,23 @@ process.stdout.write('@@' + JSON.stringify(result) + '\\n');
 process.exit(0);
 """
 # Oculus order: aa E I O U PP SS TH DD FF kk nn RR CH sil
-HEADAUDIO: Final = (OPEN, OPEN, NARROW, ROUND, ROUND, CLOSED, NARROW, NARROW, NARROW, LABIO, NARROW,
-                    NARROW, ROUND, NARROW, REST)
+HEADAUDIO: Final = (
+    OPEN,
+    OPEN,
+    NARROW,
+    ROUND,
+    ROUND,
+    CLOSED,
+    NARROW,
+    NARROW,
+    NARROW,
+    LABIO,
+    NARROW,
+    NARROW,
+    ROUND,
+    NARROW,
+    REST,
+)
 _HEADAUDIO_SCRIPT: Final = """
 import { readFileSync } from 'fs';
 const home = process.argv[2] + '/node_modules/@met4citizen/headaudio/';
@@ -95,10 +119,23 @@ def constant(clip: Clip) -> np.ndarray:
 
 def loudness(clip: Clip) -> np.ndarray:
     """Four levels of frame loudness below the clip's 95th percentile."""
-    level = np.array([
-        20 * np.log10(np.sqrt(np.mean(clip.pcm[max(0, int((t - 0.02) * ENCODER_RATE)):
-                                               int((t + 0.02) * ENCODER_RATE)] ** 2)) + 1e-5)
-        for t in frame_times(clip)])
+    level = np.array(
+        [
+            20
+            * np.log10(
+                np.sqrt(
+                    np.mean(
+                        clip.pcm[
+                            max(0, int((t - 0.02) * ENCODER_RATE)) : int((t + 0.02) * ENCODER_RATE)
+                        ]
+                        ** 2
+                    )
+                )
+                + 1e-5
+            )
+            for t in frame_times(clip)
+        ]
+    )
     below = np.percentile(level, 95) - level
     return np.select([below < 8, below < 20, below < 35], [OPEN, NARROW, CLOSED], REST)
 
@@ -112,8 +149,14 @@ def codes_16k(clip: Clip) -> bytes:
 def _phone_decoder() -> Any:
     from pocketsphinx import Decoder, get_model_path
 
-    return Decoder(allphone=get_model_path("en-us/en-us-phone.lm.bin"), lw=2.0, beam=1e-20,
-                   pbeam=1e-20, loglevel="FATAL", lm=None)
+    return Decoder(
+        allphone=get_model_path("en-us/en-us-phone.lm.bin"),
+        lw=2.0,
+        beam=1e-20,
+        pbeam=1e-20,
+        loglevel="FATAL",
+        lm=None,
+    )
 
 
 def allphone(decoder: Any, clip: Clip) -> np.ndarray:

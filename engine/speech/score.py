@@ -97,8 +97,12 @@ def lag_ms(clips: Sequence[Marked], step_ms: int = 10, furthest_ms: int = 160) -
     """Shift of the truth that the shown rows fit best: + where what is shown is late."""
     shifts = np.arange(-furthest_ms, furthest_ms + 1, step_ms)
     fits = [
-        np.mean([np.mean(true_classes(c.phones, centres(len(c.shown)) - shift / 1000) == c.shown)
-                 for c in clips])
+        np.mean(
+            [
+                np.mean(true_classes(c.phones, centres(len(c.shown)) - shift / 1000) == c.shown)
+                for c in clips
+            ]
+        )
         for shift in shifts
     ]
     best = np.flatnonzero(np.isclose(fits, max(fits), atol=1e-9))
@@ -118,10 +122,18 @@ def score(clips: Sequence[Marked]) -> Score:
     still = np.concatenate([pauses(c) for c in clips])
     return Score(
         accuracy=float(np.mean(truth == shown)),
-        low=float(np.percentile(spread, 2.5)), high=float(np.percentile(spread, 97.5)),
-        kappa=kappa(truth, shown), closure_recall=_rate(closures), closure_precision=_rate(right),
-        labio_recall=_rate(labials), pause_open=_rate(list(still > CLOSED)), lag_ms=lag_ms(clips),
-        clips=len(clips), closures=len(closures), labials=len(labials))
+        low=float(np.percentile(spread, 2.5)),
+        high=float(np.percentile(spread, 97.5)),
+        kappa=kappa(truth, shown),
+        closure_recall=_rate(closures),
+        closure_precision=_rate(right),
+        labio_recall=_rate(labials),
+        pause_open=_rate(list(still > CLOSED)),
+        lag_ms=lag_ms(clips),
+        clips=len(clips),
+        closures=len(closures),
+        labials=len(labials),
+    )
 
 
 def open_share(shown: np.ndarray, wide_only: bool = False) -> float:

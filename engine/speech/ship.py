@@ -1,6 +1,6 @@
 """Puts the seed that is best on the dev voices into assets, with where it comes from written in.
 
-`python -m engine.speech.ship --reports A.json B.json --weights DIR --out assets/speech/encoder.safetensors`
+`python -m engine.speech.ship --reports A.json B.json --weights DIR --out FILE.safetensors`
 Knows nothing of how seeds were trained or scored.
 """
 
@@ -16,10 +16,11 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 SOURCES = (
-    "LibriSpeech train-clean-100, one clip each of 202 readers (CC-BY 4.0); asterisk prompts en es fr "
-    "it (CC-BY-SA 3.0, it CC-BY 3.0); fillets-ng dialogues cs (GPL-2+); synthesised: festival voices "
-    "ked lp pc dita krb machac ph suo_fi_lj hy_fi_mv upc_ca_ona, flite kal16, espeak-ng variants, "
-    "hibari-tts, Kokoro-82M blends; noise: wesnoth and supertux music and sounds, sonic-pi samples"
+    "LibriSpeech train-clean-100, one clip each of 202 readers (CC-BY 4.0); asterisk prompts "
+    "en es fr (CC-BY-SA 3.0) and it (CC-BY 3.0); fillets-ng dialogues cs (GPL-2+); synthesised: "
+    "festival voices ked lp pc dita krb machac ph suo_fi_lj hy_fi_mv upc_ca_ona, flite kal16, "
+    "espeak-ng variants, hibari-tts, Kokoro-82M blends; noise: wesnoth and supertux music and "
+    "sounds, sonic-pi samples"
 )
 
 
@@ -48,8 +49,12 @@ def main() -> None:
     given = parser.parse_args()
     run, merits = best_run(given.reports)
     path = given.weights / f"speech-seed{run['notes']['seed']}.safetensors"
-    notes = {"lip_factor": str(run["factor"]), "merits_on_dev_voices": json.dumps(merits),
-             "trained_on": SOURCES, "held_out": "rms slt awb, LibriSpeech test-other, LibriVox, ru"}
+    notes = {
+        "lip_factor": str(run["factor"]),
+        "merits_on_dev_voices": json.dumps(merits),
+        "trained_on": SOURCES,
+        "held_out": "rms slt awb, LibriSpeech test-other, LibriVox, ru",
+    }
     ship(path, notes, given.out)
     sys.stdout.write(f"{path.name} -> {given.out}, merits {merits}\n")
 

@@ -70,7 +70,8 @@ class Loss:
             lip_truth = self._lips[truth]
             loss = loss + weight * (
                 functional.nll_loss(log_p, truth, self._phone_weight)
-                + 0.7 * functional.nll_loss(lip_log_p, lip_truth, self._lip_weight))
+                + 0.7 * functional.nll_loss(lip_log_p, lip_truth, self._lip_weight)
+            )
             right.append((lip_log_p.argmax(-1) == lip_truth).float().mean())
         return loss / sum(HEAD_WEIGHTS), torch.stack(right)
 
@@ -85,14 +86,20 @@ class Trainer:
         self.net = TrainNet(plan.width, plan.dropout).to(device)
         self.loss = Loss(device)
         self.optimiser = torch.optim.AdamW(
-            self.net.parameters(), lr=plan.rate, weight_decay=plan.decay, betas=(0.9, 0.98),
-            fused=device.type == "cuda")
+            self.net.parameters(),
+            lr=plan.rate,
+            weight_decay=plan.decay,
+            betas=(0.9, 0.98),
+            fused=device.type == "cuda",
+        )
         self.average = {k: v.detach().clone() for k, v in self.net.state_dict().items()}
         self.done = 0
 
     def step(self, progress: float) -> tuple[Tensor, Tensor]:
         """One batch at `progress` 0..1 of the run."""
-        rate = min(1, (self.done + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * progress)))
+        rate = min(1, (self.done + 1) / WARM_UP) * (
+            0.02 + 0.49 * (1 + math.cos(math.pi * progress))
+        )
         for group in self.optimiser.param_groups:
             group["lr"] = self.plan.rate * rate
         batch = self.batches.draw(self.plan.batch, min(1.0, 0.25 + progress / RAMP))
@@ -119,9 +126,12 @@ class Trainer:
     def save(self, path: Path, history: list[dict[str, float]]) -> None:
         """The averaged weights, and how they came to be."""
         notes = {
-            **{k: str(v) for k, v in asdict(self.plan).items()}, "optimiser_steps": str(self.done),
-            "hours_heard": f"{self.hours_heard:.1f}", "heads_ms": str(HEAD_OFFSETS_MS),
-            "date": time.strftime("%Y-%m-%d", time.gmtime()), "device": self.device.type,
+            **{k: str(v) for k, v in asdict(self.plan).items()},
+            "optimiser_steps": str(self.done),
+            "hours_heard": f"{self.hours_heard:.1f}",
+            "heads_ms": str(HEAD_OFFSETS_MS),
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "device": self.device.type,
             "last": json.dumps(history[-1] if history else {}),
         }
         save_weights(path, self.average, self.batches.mean, notes)
@@ -159,13 +169,20 @@ def run(shard: Path, out: Path, plan: Plan, device: torch.device, most_steps: in
     return path
 
 
-def summary(sums: list[tuple[Tensor, Tensor]], trainer: Trainer, seconds: float) -> dict[str, float]:
+def summary(
+    sums: list[tuple[Tensor, Tensor]], trainer: Trainer, seconds: float
+) -> dict[str, float]:
     """Means since the last line."""
     loss = float(torch.stack([s[0] for s in sums]).mean())
     heads = torch.stack([s[1] for s in sums]).mean(0).tolist()
-    return {"seed": trainer.plan.seed, "step": trainer.done, "seconds": round(seconds, 1),
-            "hours": round(trainer.hours_heard, 1), "loss": round(loss, 4),
-            **{f"lip{ms:+d}": round(a, 4) for ms, a in zip(HEAD_OFFSETS_MS, heads, strict=True)}}
+    return {
+        "seed": trainer.plan.seed,
+        "step": trainer.done,
+        "seconds": round(seconds, 1),
+        "hours": round(trainer.hours_heard, 1),
+        "loss": round(loss, 4),
+        **{f"lip{ms:+d}": round(a, 4) for ms, a in zip(HEAD_OFFSETS_MS, heads, strict=True)},
+    }
 
 
 def main(arguments: list[str] | None = None) -> None:

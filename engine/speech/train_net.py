@@ -55,7 +55,9 @@ def rms_normalised(x: Tensor) -> Tensor:
     return x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + EPSILON).to(x.dtype)
 
 
-def save_weights(path: Path, weights: dict[str, Tensor], mean: Tensor, notes: dict[str, str]) -> None:
+def save_weights(
+    path: Path, weights: dict[str, Tensor], mean: Tensor, notes: dict[str, str]
+) -> None:
     """float16 safetensors: the state dict, the feature mean, and training notes as metadata."""
     half = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
     half["mean"] = mean.detach().cpu().float().contiguous()

@@ -20,11 +20,16 @@ def random_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def linear(name: str, inputs: int, outputs: int) -> dict[str, np.ndarray]:
         scale = (2 / inputs) ** 0.5
-        return {f"{name}.weight": (rng.standard_normal((outputs, inputs)) * scale).astype(np.float32),
-                f"{name}.bias": rng.standard_normal(outputs).astype(np.float32) * 0.1}
+        return {
+            f"{name}.weight": (rng.standard_normal((outputs, inputs)) * scale).astype(np.float32),
+            f"{name}.bias": rng.standard_normal(outputs).astype(np.float32) * 0.1,
+        }
 
-    arrays = {**linear("inlet", INPUTS, width), **linear("outlet", width, OUTPUTS),
-              "mean": np.full(MELS, -6.0, np.float32)}
+    arrays = {
+        **linear("inlet", INPUTS, width),
+        **linear("outlet", width, OUTPUTS),
+        "mean": np.full(MELS, -6.0, np.float32),
+    }
     for i in range(len(DILATIONS)):
         arrays |= linear(f"blocks.{i}.linear", TAPS * width, width)
     path = tmp_path_factory.mktemp("weights") / "random.safetensors"
@@ -38,4 +43,6 @@ def babbling() -> np.ndarray:
     rng = np.random.default_rng(1)
     t = np.arange(148_800) / 48_000
     swing = 0.05 + 0.2 * np.abs(np.sin(2 * np.pi * 3 * t))
-    return (swing * rng.standard_normal(len(t)) * 0.5 + 0.1 * np.sin(2 * np.pi * 140 * t)).astype(np.float32)
+    return (swing * rng.standard_normal(len(t)) * 0.5 + 0.1 * np.sin(2 * np.pi * 140 * t)).astype(
+        np.float32
+    )

@@ -18,10 +18,12 @@ def joined(parts: list[EncodedSpeech]) -> EncodedSpeech:
 
 
 def same(a: EncodedSpeech, b: EncodedSpeech) -> bool:
-    return (np.allclose(a.posteriors, b.posteriors, atol=1e-4)
-            and np.allclose(a.speech, b.speech, atol=1e-4)
-            and np.allclose(a.loudness_db, b.loudness_db, atol=1e-3)
-            and np.allclose(a.pitch_hz, b.pitch_hz, atol=0.05))
+    return (
+        np.allclose(a.posteriors, b.posteriors, atol=1e-4)
+        and np.allclose(a.speech, b.speech, atol=1e-4)
+        and np.allclose(a.loudness_db, b.loudness_db, atol=1e-3)
+        and np.allclose(a.pitch_hz, b.pitch_hz, atol=0.05)
+    )
 
 
 def test_look_ahead_is_the_contract() -> None:
@@ -36,14 +38,17 @@ def test_changing_later_samples_changes_nothing(random_weights: Path, babbling: 
     for frame in range(3, len(whole) - 3, 10):
         changed = babbling.copy()
         changed[2_000 * frame + HEARD_BEYOND_START :] = rng.standard_normal(
-            len(babbling) - 2_000 * frame - HEARD_BEYOND_START)
+            len(babbling) - 2_000 * frame - HEARD_BEYOND_START
+        )
         other = encode_all(changed, random_weights)
         assert np.array_equal(whole.posteriors[: frame + 1], other.posteriors[: frame + 1])
         assert np.array_equal(whole.speech[: frame + 1], other.speech[: frame + 1])
         assert np.array_equal(whole.pitch_hz[: frame + 1], other.pitch_hz[: frame + 1])
 
 
-def test_the_last_samples_of_the_look_ahead_are_used(random_weights: Path, babbling: np.ndarray) -> None:
+def test_the_last_samples_of_the_look_ahead_are_used(
+    random_weights: Path, babbling: np.ndarray
+) -> None:
     """All 80 ms are really heard: the final 2 ms matter."""
     frame = 20
     whole = encode_all(babbling, random_weights)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from engine.speech.features import (
-    HOP, MELS, WINDOW, GRID_OFFSET, InputStream, MelStream, mel_matrix, mel_power, step_of_frame)
+    GRID_OFFSET,
+    HOP,
+    MELS,
+    WINDOW,
+    InputStream,
+    MelStream,
+    mel_matrix,
+    mel_power,
+    step_of_frame,
+)
 from engine.speech.resample import HALF_TAPS, Halver, lowpass_taps
 
 

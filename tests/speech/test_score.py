@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -68,7 +69,8 @@ def test_lag_finds_planted_shifts(frames: int) -> None:
     rng = np.random.default_rng(0)
     names = ["B", "AA", "T", "F", "UW"]
     edges = np.cumsum(rng.uniform(0.06, 0.2, 80))
-    phones = [(names[i % 5], float(a), float(b)) for i, (a, b) in enumerate(zip(edges, edges[1:]))]
+    pairs = enumerate(itertools.pairwise(edges))
+    phones = [(names[i % 5], float(a), float(b)) for i, (a, b) in pairs]
     row = true_classes(phones, (np.arange(240) + 0.5 - frames) * F)
     assert abs(lag_ms([Marked(phones, row)]) - frames * 1000 / 24) <= 6
 
@@ -84,4 +86,6 @@ def test_lip_classes_sum_phones_and_weigh_closures() -> None:
     p[[PHONE_INDEX["P"], PHONE_INDEX["B"], PHONE_INDEX["T"]]] = 0.2, 0.2, 0.6
     assert lip_posteriors(p)[CLOSED] == pytest.approx(0.4)
     assert lip_classes(p) == NARROW and lip_classes(p, 2.0) == CLOSED
-    assert len(PHONES) == 40 and lip_classes(np.eye(40, dtype=np.float32)).tolist().count(CLOSED) == 3
+    assert (
+        len(PHONES) == 40 and lip_classes(np.eye(40, dtype=np.float32)).tolist().count(CLOSED) == 3
+    )

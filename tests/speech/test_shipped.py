@@ -55,9 +55,13 @@ def test_lips_of_unseen_voices(clip: dict) -> None:
 
 
 def test_most_closures_of_unseen_voices_are_found() -> None:
-    rows = [Marked([tuple(p) for p in c["phones"]],
-                   lip_classes(encode_all(read_48k(DATA / f"{c['name']}.flac")).posteriors[:, NOW]))
-            for c in CLIPS]
+    rows = [
+        Marked(
+            [tuple(p) for p in c["phones"]],
+            lip_classes(encode_all(read_48k(DATA / f"{c['name']}.flac")).posteriors[:, NOW]),
+        )
+        for c in CLIPS
+    ]
     assert score(rows).closure_recall >= 0.7
 
 
@@ -89,7 +93,9 @@ def test_chords_leave_the_mouth_nearly_shut() -> None:
     """Four chords of struck, decaying tones with overtones."""
     t = np.arange(72_000) / 48_000
     chords = [(220, 277, 330), (196, 247, 294), (175, 220, 262), (147, 185, 220)]
-    parts = [sum(np.sin(2 * np.pi * f * k * t) / k**1.5 for f in c for k in range(1, 7)) for c in chords]
+    parts = [
+        sum(np.sin(2 * np.pi * f * k * t) / k**1.5 for f in c for k in range(1, 7)) for c in chords
+    ]
     music = np.concatenate([p * np.exp(-2 * t) for p in parts])
     assert opened((music / music.std() * 0.05).astype(np.float32)) <= 0.15
 

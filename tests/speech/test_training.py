@@ -26,9 +26,15 @@ def shard() -> dict[str, np.ndarray]:
     mel = codes_of(mel_power(pcm))
     names = list(PHONE_INDEX)
     phones = [(names[1 + i % 39], i * 0.1, (i + 1) * 0.1) for i in range(190)]
-    return {"mel": mel, "labels": labels_of(phones, len(mel)), "noise": mel.copy(),
-            "source_hops": np.array([len(mel)]), "source_names": np.array(["made up"]),
-            "noise_hops": np.array([len(mel)]), "noise_names": np.array(["stationary"])}
+    return {
+        "mel": mel,
+        "labels": labels_of(phones, len(mel)),
+        "noise": mel.copy(),
+        "source_hops": np.array([len(mel)]),
+        "source_names": np.array(["made up"]),
+        "noise_hops": np.array([len(mel)]),
+        "noise_names": np.array(["stationary"]),
+    }
 
 
 def test_torch_and_numpy_nets_agree(tmp_path: Path) -> None:
@@ -97,8 +103,14 @@ def test_held_out_voices_cannot_be_packed() -> None:
     from engine.speech.corpus.pack import Shard
 
     pcm = np.zeros(24_000, np.float32)
-    for speaker, language in (("slt", "en-us"), ("awb", "en-us"), ("rms", "en-us"), ("anyone", "ru"),
-                              ("anyone", "ru-LV"), ("libri-1688", "en-us")):
+    for speaker, language in (
+        ("slt", "en-us"),
+        ("awb", "en-us"),
+        ("rms", "en-us"),
+        ("anyone", "ru"),
+        ("anyone", "ru-LV"),
+        ("libri-1688", "en-us"),
+    ):
         with pytest.raises(ValueError, match="held out"):
             Shard().add_clip(Clip("x", speaker, language, pcm, [("AA", 0, 1)]))
     Shard().add_clip(Clip("x", "kal16", "en-us", pcm, [("AA", 0, 1)]))
@@ -107,8 +119,10 @@ def test_held_out_voices_cannot_be_packed() -> None:
 
 def test_clips_survive_a_file(tmp_path: Path) -> None:
     pcm = (np.random.default_rng(0).uniform(-0.7, 0.7, 1_000)).astype(np.float32)
-    clips = [Clip("s", f"v{i}", "en-us", pcm * i, [("AA", 0.0, 0.02), ("SIL", 0.02, 0.04)], "ah")
-             for i in (0, 1)]
+    clips = [
+        Clip("s", f"v{i}", "en-us", pcm * i, [("AA", 0.0, 0.02), ("SIL", 0.02, 0.04)], "ah")
+        for i in (0, 1)
+    ]
     save_clips(tmp_path / "c.npz", clips)
     back = list(load_clips(tmp_path / "c.npz"))
     assert [c.speaker for c in back] == ["v0", "v1"] and back[1].phones == clips[1].phones

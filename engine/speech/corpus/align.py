@@ -53,7 +53,11 @@ class Aligner:
         self._decode(codes)
         phones = (phone for word in self._decoder.get_alignment() for phone in word)
         return [
-            (p.name if p.name in PHONE_INDEX else "SIL", p.start * 0.01, (p.start + p.duration) * 0.01)
+            (
+                p.name if p.name in PHONE_INDEX else "SIL",
+                p.start * 0.01,
+                (p.start + p.duration) * 0.01,
+            )
             for p in phones
         ]
 
@@ -95,7 +99,9 @@ def foreign_name(phones: str) -> str:
 def ipa_of(words: list[str], language: str) -> list[str]:
     """espeak-ng's pronunciation of each word, one a line."""
     command = ["espeak-ng", "-q", "--ipa=1", "-v", language]
-    done = subprocess.run(command, input="\n".join(words), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, input="\n".join(words), capture_output=True, text=True, check=True
+    )
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
@@ -110,4 +116,6 @@ def aligned_clip(
 ) -> Clip | None:
     """A Clip with times, or None where alignment failed. `language` is espeak-ng's name."""
     phones = aligner.align(pcm, text, language)
-    return phones and Clip(source, speaker, language, normalised(pcm), phones, text) or None
+    if not phones:
+        return None
+    return Clip(source, speaker, language, normalised(pcm), phones, text)

@@ -6,6 +6,7 @@ About 40 CPU minutes for all. Sources whose packages are missing say so and are 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def espeak_clips(root: Path) -> Iterator[Clip]:
         pool = texts[LANGUAGES[language]]
         voice = f"{language}+{VARIANTS[rng.integers(len(VARIANTS))]}"
         rate, pitch, span = (int(rng.integers(*r)) for r in ((130, 215), (25, 80), (30, 80)))
-        if (clip := speaker.speak(pool[rng.integers(len(pool))], voice, rate, pitch, span)):
+        if clip := speaker.speak(pool[rng.integers(len(pool))], voice, rate, pitch, span):
             yield clip
 
 
@@ -62,12 +63,22 @@ def sources(root: Path, libri: Path | None) -> dict[str, Callable[[], list[Clip]
     table: dict[str, Callable[[], list[Clip]]] = {
         "flite-kal16": lambda: limited(synth.flite("kal16", english), 16),
         "espeak": lambda: limited(espeak_clips(root), 60),
-        **{f"flite-{v}": lambda v=v: limited(synth.flite(v, held), 10) for v in ("rms", "slt", "awb")},
-        **{f"prompts-{lang}": lambda lang=lang: list(aligned("asterisk", recordings.prompts(root, lang)))
-           for lang in ("en", "es", "fr", "it", "ru")},
-        **{f"fillets-{lang}": lambda lang=lang, minutes=minutes: limited(
-            aligned("fillets", recordings.game_dialogues(root, lang)), minutes)
-           for lang, minutes in (("cs", 50), ("nl", 20))},
+        **{
+            f"flite-{v}": lambda v=v: limited(synth.flite(v, held), 10)
+            for v in ("rms", "slt", "awb")
+        },
+        **{
+            f"prompts-{lang}": lambda lang=lang: list(
+                aligned("asterisk", recordings.prompts(root, lang))
+            )
+            for lang in ("en", "es", "fr", "it", "ru")
+        },
+        **{
+            f"fillets-{lang}": lambda lang=lang, minutes=minutes: limited(
+                aligned("fillets", recordings.game_dialogues(root, lang)), minutes
+            )
+            for lang, minutes in (("cs", 50), ("nl", 20))
+        },
         "librivox": lambda: list(aligned("librivox", recordings.librivox(root))),
     }
     for i, (voice, language) in enumerate(synth.FESTIVAL_VOICES.items()):
@@ -75,11 +86,17 @@ def sources(root: Path, libri: Path | None) -> dict[str, Callable[[], list[Clip]
         part = texts[i * 40 % max(1, len(texts) - 300) :][:260]
         table[f"festival-{voice}"] = lambda v=voice, t=part: limited(synth.festival(v, t), 11)
     table["hibari"] = lambda: limited(aligned("hibari", neural.hibari(english[::-1][:420])), 18)
-    table["kokoro"] = lambda: limited(aligned("kokoro", neural.kokoro(
-        {lang: sentences(root, lang) for lang in ("en", "es", "fr", "it")})), 20)
+    table["kokoro"] = lambda: limited(
+        aligned(
+            "kokoro",
+            neural.kokoro({lang: sentences(root, lang) for lang in ("en", "es", "fr", "it")}),
+        ),
+        20,
+    )
     if libri is not None:
-        table["librispeech"] = lambda: list(aligned(
-            "librispeech", recordings.librispeech(libri, libri / "texts.jsonl")))
+        table["librispeech"] = lambda: list(
+            aligned("librispeech", recordings.librispeech(libri, libri / "texts.jsonl"))
+        )
     return table
 
 
@@ -98,7 +115,8 @@ def main() -> None:
         clips = make()
         save_clips(path, clips)
         minutes = sum(c.seconds for c in clips) / 60
-        print(f"{name}: {len(clips)} clips, {minutes:.1f} min", flush=True)
+        sys.stdout.write(f"{name}: {len(clips)} clips, {minutes:.1f} min\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

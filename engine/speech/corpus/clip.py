@@ -46,8 +46,14 @@ def normalised(pcm: np.ndarray) -> np.ndarray:
 def save_clips(path: Path, clips: list[Clip]) -> None:
     """One .npz: all samples as int16 in a row, and a JSON list beside them."""
     rows = [
-        {"source": c.source, "speaker": c.speaker, "language": c.language, "samples": len(c.pcm),
-         "phones": [(p, round(a, 4), round(b, 4)) for p, a, b in c.phones], "text": c.text}
+        {
+            "source": c.source,
+            "speaker": c.speaker,
+            "language": c.language,
+            "samples": len(c.pcm),
+            "phones": [(p, round(a, 4), round(b, 4)) for p, a, b in c.phones],
+            "text": c.text,
+        }
         for c in clips
     ]
     pcm = np.concatenate([c.pcm for c in clips]) if clips else np.zeros(0, np.float32)

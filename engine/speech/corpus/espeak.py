@@ -18,15 +18,18 @@ from engine.speech.resample import ENCODER_RATE
 
 PHONEME_EVENT = 7
 SHORTEST_PAUSE = 0.06  # s
-VARIANTS = (
-    "Alex Alicia Andrea Andy Annie Denis Diogo Gene Henrique Hugo Jacky Lee Marco Mario Michael Mike"
-    " Mr Nguyen adam anika antonio aunty belinda benjamin boris caleb david ed edward f1 f2 f3 f4 f5"
-    " grandma grandpa gustave iven john klatt klatt2 klatt3 linda m1 m2 m3 m4 m5 m6 m7 m8 marcelo max"
-    " michel miguel norbert pablo paul pedro quincy rob robert sandro shelby steph steph2 travis"
-    " victor zac").split()
+VARIANTS = """
+Alex Alicia Andrea Andy Annie Denis Diogo Gene Henrique Hugo Jacky Lee Marco Mario Michael
+Mike Mr Nguyen adam anika antonio aunty belinda benjamin boris caleb david ed edward f1 f2
+f3 f4 f5 grandma grandpa gustave iven john klatt klatt2 klatt3 linda m1 m2 m3 m4 m5 m6 m7
+m8 marcelo max michel miguel norbert pablo paul pedro quincy rob robert sandro shelby
+steph steph2 travis victor zac
+""".split()  # noqa: SIM905 (a list would take a page)
+# fmt: off
 # voice -> whose texts it reads (a foreign text still gives exact phone times)
 LANGUAGES = {"en-us": "en", "en-gb": "en", "es": "es", "es-419": "es", "fr": "fr", "it": "it",
              "cs": "cs", "nl": "nl", "de": "nl", "pl": "cs", "pt": "es", "sv": "nl"}
+# fmt: on
 
 
 class _Name(ctypes.Union):
@@ -34,13 +37,21 @@ class _Name(ctypes.Union):
 
 
 class _Event(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_uint), ("at", ctypes.c_int),
-                ("length", ctypes.c_int), ("ms", ctypes.c_int), ("sample", ctypes.c_int),
-                ("user", ctypes.c_void_p), ("name", _Name)]
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("id", ctypes.c_uint),
+        ("at", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("ms", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user", ctypes.c_void_p),
+        ("name", _Name),
+    ]
 
 
 _CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+)
 
 
 class Espeak:
@@ -92,5 +103,6 @@ class Espeak:
                 continue
             phones = phones or ["SIL"]
             edges = np.linspace(start, end, len(phones) + 1)
-            out += [(p, float(a), float(b)) for p, a, b in zip(phones, edges, edges[1:], strict=False)]
+            for i, phone in enumerate(phones):
+                out.append((phone, float(edges[i]), float(edges[i + 1])))
         return out

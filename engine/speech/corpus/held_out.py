@@ -9,7 +9,7 @@ from typing import Final
 
 LANGUAGES: Final = frozenset({"ru"})
 # Dev voices choose the seed and the closure factor: flite's rms and five readers of LibriSpeech's
-# test-other. Test voices are reported: slt, awb, five other readers, and pocketsphinx's LibriVox one.
+# test-other. Test voices are reported: slt, awb, five other readers, pocketsphinx's LibriVox one.
 LIBRISPEECH_DEV: Final = tuple(f"libri-{reader}" for reader in (1688, 1998, 2033, 2414, 2609))
 LIBRISPEECH_TEST: Final = tuple(f"libri-{reader}" for reader in (3005, 3080, 3331, 367, 533))
 DEV: Final = frozenset({"rms", *LIBRISPEECH_DEV})

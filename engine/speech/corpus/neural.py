@@ -19,8 +19,11 @@ from engine.speech.corpus.recordings import Utterance
 from engine.speech.resample import ENCODER_RATE
 
 # espeak-ng's IPA -> Kokoro's alphabet
+# fmt: off
 KOKORO_SIGNS = (("dʒ", "ʤ"), ("tʃ", "ʧ"), ("eɪ", "A"), ("aɪ", "I"), ("aʊ", "W"), ("oʊ", "O"),
-                ("ɔɪ", "Y"), ("ɜː", "ɜɹ"), ("ɚ", "əɹ"), ("ɐ", "ə"), ("ː", ""), ("r", "ɹ"), ("ᵻ", "ɪ"))
+                ("ɔɪ", "Y"), ("ɜː", "ɜɹ"), ("ɚ", "əɹ"), ("ɐ", "ə"), ("ː", ""), ("r", "ɹ"),
+                ("ᵻ", "ɪ"))
+# fmt: on
 ESPEAK_NAME = {"en": "en-us", "es": "es", "fr": "fr-fr", "it": "it"}
 
 
@@ -54,9 +57,11 @@ class Kokoro:
         styles = self._styles[:, min(len(tokens), self._styles.shape[1] - 1)]
         blend = rng.dirichlet(np.full(len(styles), 0.45)) @ styles
         blend = blend + rng.normal(0, 0.12, 256) * self._styles[:, 100].std(0)
-        feeds = {"tokens": np.array([[0, *tokens, 0]], np.int64),
-                 "style": blend.astype(np.float32)[None],
-                 "speed": np.array([rng.uniform(0.85, 1.15)], np.float32)}
+        feeds = {
+            "tokens": np.array([[0, *tokens, 0]], np.int64),
+            "style": blend.astype(np.float32)[None],
+            "speed": np.array([rng.uniform(0.85, 1.15)], np.float32),
+        }
         return np.asarray(self._session.run(None, feeds)[0], np.float32).ravel()
 
 

@@ -18,8 +18,10 @@ from engine.speech.resample import ENCODER_RATE
 Sound = tuple[str, np.ndarray]
 # wesnoth's and supertux' music and half the samples train; fillets' music and wesnoth's game sounds
 # are for testing alone.
-TRAIN_MUSIC = ("usr/share/games/wesnoth/1.16/data/core/music/*.ogg",
-               "usr/share/games/supertux2/music/**/*.ogg")
+TRAIN_MUSIC = (
+    "usr/share/games/wesnoth/1.16/data/core/music/*.ogg",
+    "usr/share/games/supertux2/music/**/*.ogg",
+)
 TRAIN_SOUNDS = ("usr/share/games/supertux2/sounds/*.*", "usr/share/sonic-pi/samples/*.flac")
 TEST_MUSIC = "usr/share/games/fillets-ng/music/*.ogg"
 TEST_SOUNDS = "usr/share/games/wesnoth/1.16/data/core/sounds/*.ogg"
@@ -30,7 +32,9 @@ def at_level(pcm: np.ndarray, rms: float = 0.1) -> np.ndarray:
     return (pcm * (rms / (np.sqrt(np.mean(pcm**2)) + 1e-9))).astype(np.float32)
 
 
-def excerpts(root: Path, patterns: tuple[str, ...], seconds: float, most: int) -> Iterator[np.ndarray]:
+def excerpts(
+    root: Path, patterns: tuple[str, ...], seconds: float, most: int
+) -> Iterator[np.ndarray]:
     """Every n-th file's middle part, so that `most` files are read at most."""
     files = sorted(path for pattern in patterns for path in root.glob(pattern))
     for path in files[:: max(1, len(files) // most)][:most]:

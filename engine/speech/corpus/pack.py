@@ -7,14 +7,15 @@ Knows nothing of nets or of how batches are disturbed.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from engine.speech.corpus.clip import Clip, load_clips
 from engine.speech.corpus.noise import training_noise
-from engine.speech.corpus.texts import is_reserved
 from engine.speech.corpus.shard import codes_of, labels_of, write_arrays
+from engine.speech.corpus.texts import is_reserved
 from engine.speech.features import mel_power
 from engine.speech.resample import ENCODER_RATE
 
@@ -35,7 +36,9 @@ class Shard:
             ValueError: the speaker or the language is held out.
         """
         if not clip.may_train:
-            raise ValueError(f"{clip.speaker} ({clip.language}) is held out and must not be trained on")
+            raise ValueError(
+                f"{clip.speaker} ({clip.language}) is held out and must not be trained on"
+            )
         pause = 0.1 + min(1.0, self._rng.exponential(0.3))
         pcm = np.concatenate([clip.pcm, np.zeros(int(pause * ENCODER_RATE), np.float32)])
         codes = codes_of(mel_power(pcm))
@@ -81,8 +84,11 @@ def main() -> None:
         shard.add_noise(kind, pcm)
     shard.write(arguments.out)
     hours = {s: sum(len(c) for c, _ in v) / 96 / 3600 for s, v in shard.speech.items()}
-    print({s: round(h, 3) for s, h in hours.items()}, "speakers", len(shard.speakers),
-          "noise", {k: round(sum(map(len, v)) / 96 / 60, 1) for k, v in shard.noise.items()})
+    minutes = {k: round(sum(map(len, v)) / 96 / 60, 1) for k, v in shard.noise.items()}
+    sys.stdout.write(
+        f"hours { {s: round(h, 3) for s, h in hours.items()} }, {len(shard.speakers)} speakers, "
+        f"noise minutes {minutes}\n"
+    )
 
 
 if __name__ == "__main__":

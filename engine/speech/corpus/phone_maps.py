@@ -20,7 +20,7 @@ l L|ɫ L|ɭ L|ʎ L|ɬ L|r R|ɾ R|ɹ R|ɻ R|ʁ HH|ʀ HH|j Y|ʝ Y|w W|ɥ W|ʋ V|c 
 ɔ AO|o OW|ɤ AH|ʊ UH|u UW|ʉ UW|ɯ UH|ɵ UH|ø UH|œ UH
 """
 IPA: Final[dict[str, list[str]]] = {
-    entry.split(" ", 1)[0]: entry.split(" ", 1)[1].split()
+    entry.split(" ", 1)[0]: list(entry.split(" ", 1)[1].split())
     for line in _IPA_TABLE.split("\n")
     for entry in line.split("|")
     if " " in entry
@@ -46,6 +46,7 @@ def ipa_to_arpabet(ipa: str) -> list[str]:
     return phones
 
 
+# fmt: off
 _ENGLISH: Final = dict(ax="AH", axr="ER", ix="IH", dx="D", el="L", em="M", en="N", hv="HH", nx="N",
                        pau="SIL", ssil="SIL", brth="SIL", h="HH")
 _ITALIAN: Final = dict(
@@ -58,13 +59,20 @@ _CZECH: Final = {
     "@": "AH", "%": "AH"}
 _FINNISH: Final = {
     "a": "AA", "ae": "AE", "{": "AE", "e": "EH", "i": "IY", "o": "OW", "u": "UW", "y": "UW",
-    "oe": "UH", "2": "UH", "7": "UH", "@": "AH", "N": "NG", "S": "SH", "h": "HH", "j": "Y", "v": "V"}
+    "oe": "UH", "2": "UH", "7": "UH", "@": "AH", "N": "NG", "S": "SH", "h": "HH", "j": "Y",
+    "v": "V"}
 _CATALAN: Final = dict(
     ax="AH", a="AA", e="EH", E="EH", i="IY", o="OW", O="AO", u="UW", uax="AH", J="N", L="L",
     rr="R", r="R", S="SH", Z="ZH", tS="CH", dZ="JH", ts="S", dz="Z", y="Y", j="Y", w="W", N="NG",
     x="HH", T="TH", D="D", B="B", G="G", pau="SIL")
-FESTIVAL: Final = {
-    "en": _ENGLISH, "it": _ITALIAN, "cs": _CZECH, "fi": _FINNISH, "ca": _CATALAN}
+# fmt: on
+FESTIVAL: Final[dict[str, dict[str, str]]] = {
+    "en": _ENGLISH,
+    "it": _ITALIAN,
+    "cs": _CZECH,
+    "fi": _FINNISH,
+    "ca": _CATALAN,
+}
 
 
 def festival_to_arpabet(phone: str, language: str) -> str | None:

@@ -1,6 +1,7 @@
 """Human speech that packages carry: asterisk prompts, fillets dialogues, LibriVox, LibriSpeech.
 
-Licences: asterisk CC-BY(-SA) 3.0, fillets GPL-2+, pocketsphinx test data BSD, LibriSpeech CC-BY 4.0.
+Licences: asterisk CC-BY(-SA) 3.0, fillets GPL-2+, pocketsphinx test data BSD, LibriSpeech
+CC-BY 4.0.
 Knows nothing of features. Yields (speaker, espeak language, 24 kHz audio, text).
 """
 
@@ -18,7 +19,15 @@ from engine.speech.corpus.texts import PROMPT_VOICES, dialogues, prompt_texts, w
 from engine.speech.resample import ENCODER_RATE
 
 Utterance = tuple[str, str, np.ndarray, str]
-ESPEAK_NAME = {"en": "en-us", "es": "es-419", "fr": "fr", "it": "it", "ru": "ru", "cs": "cs", "nl": "nl"}
+ESPEAK_NAME = {
+    "en": "en-us",
+    "es": "es-419",
+    "fr": "fr",
+    "it": "it",
+    "ru": "ru",
+    "cs": "cs",
+    "nl": "nl",
+}
 SHORTEST, LONGEST = 1.2, 17.0  # seconds
 
 

@@ -39,7 +39,7 @@ def labels_of(phones: list[tuple[str, float, float]], hops: int) -> np.ndarray:
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """LZMA over .npz: labels shrink to nothing, mel codes by a third."""
     with lzma.open(path, "wb", preset=3) as file:
-        np.savez(file, **arrays)
+        np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def load_shard(path: Path) -> dict[str, np.ndarray]:

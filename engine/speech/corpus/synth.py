@@ -20,9 +20,16 @@ from engine.speech.corpus.texts import words_of
 from engine.speech.encoded import PHONE_INDEX
 
 FESTIVAL_VOICES = {
-    "ked_diphone": "en", "lp_diphone": "it", "pc_diphone": "it", "czech_dita": "cs",
-    "czech_krb": "cs", "czech_machac": "cs", "czech_ph": "cs", "suo_fi_lj_diphone": "fi",
-    "hy_fi_mv_diphone": "fi", "upc_ca_ona_hts": "ca",
+    "ked_diphone": "en",
+    "lp_diphone": "it",
+    "pc_diphone": "it",
+    "czech_dita": "cs",
+    "czech_krb": "cs",
+    "czech_machac": "cs",
+    "czech_ph": "cs",
+    "suo_fi_lj_diphone": "fi",
+    "hy_fi_mv_diphone": "fi",
+    "upc_ca_ona_hts": "ca",
 }
 
 
@@ -63,7 +70,8 @@ def festival(voice: str, texts: list[str]) -> Iterator[Clip]:
             said = re.sub(r'["\\]', "", text)
             lines.append(
                 f'(set! u (utt.synth (Utterance Text "{said}")))'
-                f'(utt.save.segs u "{folder}/{i}.lab")(utt.save.wave u "{folder}/{i}.wav" \'riff)')
+                f'(utt.save.segs u "{folder}/{i}.lab")(utt.save.wave u "{folder}/{i}.wav" \'riff)'
+            )
         script.write_bytes("\n".join(lines).encode(*_encoding(language)))
         subprocess.run(["festival", "-b", str(script)], capture_output=True, check=False)
         for i, text in enumerate(texts):
@@ -100,15 +108,17 @@ def closures_moved_back(pcm: np.ndarray, phones: list[Segment]) -> list[Segment]
     Over frames below -42 dB, at most 100 ms, leaving the phone before at least 20 ms.
     """
     step = 120  # 5 ms at 24 kHz
-    level = 20 * np.log10(np.sqrt((pcm[: len(pcm) // step * step].reshape(-1, step) ** 2).mean(1)) + 1e-5)
-    out = [list(p) for p in phones]
-    for before, here in zip(out, out[1:], strict=False):
-        if here[0] not in ("P", "T", "K", "CH") or before[0] == "SIL":
+    power = (pcm[: len(pcm) // step * step].reshape(-1, step) ** 2).mean(1)
+    level = 20 * np.log10(np.sqrt(power) + 1e-5)
+    names = [p for p, _, _ in phones]
+    starts, ends = [a for _, a, _ in phones], [b for _, _, b in phones]
+    for i in range(1, len(phones)):
+        if names[i] not in ("P", "T", "K", "CH") or names[i - 1] == "SIL":
             continue
-        first = at = int(here[1] / 0.005)
+        first = at = int(starts[i] / 0.005)
         while 0 < at <= len(level) and first - at < 20 and level[at - 1] < -42:
-            if at * 0.005 <= before[1] + 0.02:
+            if at * 0.005 <= starts[i - 1] + 0.02:
                 break
             at -= 1
-        here[1] = before[2] = min(here[1], at * 0.005)
-    return [(p, a, b) for p, a, b in out]
+        starts[i] = ends[i - 1] = min(starts[i], at * 0.005)
+    return list(zip(names, starts, ends, strict=True))

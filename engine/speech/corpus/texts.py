@@ -13,10 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-PROMPT_VOICES = {"en": "en_US_f_Allison", "es": "es_MX_f_Allison", "fr": "fr_CA_f_June",
-                 "it": "it_IT_m_Carlo", "ru": "ru_RU_f_IvrvoiceRU"}
+PROMPT_VOICES = {
+    "en": "en_US_f_Allison",
+    "es": "es_MX_f_Allison",
+    "fr": "fr_CA_f_June",
+    "it": "it_IT_m_Carlo",
+    "ru": "ru_RU_f_IvrvoiceRU",
+}
 _DIALOG = re.compile(
-    r'dialogId\("([^"]+)",\s*"[^"]*",\s*"((?:[^"\\]|\\.)*)"\)\s*dialogStr\("((?:[^"\\]|\\.)*)"\)')
+    r'dialogId\("([^"]+)",\s*"[^"]*",\s*"((?:[^"\\]|\\.)*)"\)\s*dialogStr\("((?:[^"\\]|\\.)*)"\)'
+)
 
 
 def words_of(text: str) -> list[str]:
@@ -39,8 +45,11 @@ def prompt_texts(root: Path, language: str) -> dict[str, str]:
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line and line[0] != ";")
-    return {name.strip(): say.strip() for name, say in pairs
-            if say.strip() and not re.search(r"[\[\]\d<>]", say)}
+    return {
+        name.strip(): say.strip()
+        for name, say in pairs
+        if say.strip() and not re.search(r"[\[\]\d<>]", say)
+    }
 
 
 def dialogues(root: Path, language: str) -> dict[tuple[str, str], str]:
