@@ -95,6 +95,11 @@ class StudioApp(QObject):
             return
         self._closed = True
         self._timer.stop()
+        for signal in (
+            self.edited.undo_stack.undoTextChanged,
+            self.edited.undo_stack.redoTextChanged,
+        ):
+            signal.disconnect()  # the stack may outlive the window
         self.settings.set("window", self.window.layout_text())
         if self.commands.stage is not None:
             self.commands.stage.close()

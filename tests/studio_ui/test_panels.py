@@ -26,7 +26,7 @@ STATES = ("NOT_READY", "READY", "RUNNING", "COMPLETED", "FAILED", "CANCELLED")
 
 
 # --- words ---
-@pytest.mark.parametrize(("link", "state"), itertools.product(LINKS, STATES))
+@pytest.mark.parametrize(("link", "state"), list(itertools.product(LINKS, STATES)))
 def test_every_state_has_words_and_a_tone(link, state):
     engine = EngineView(link=link, detail="why")
     session = SessionView(state=state, message="it broke", hint="mend it")
