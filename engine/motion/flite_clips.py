@@ -1,6 +1,7 @@
 """Spoken clips with exact phone times, made by the flite program where it is installed.
 
-The sentences are the first four Harvard lists (IEEE, 1969). Knows nothing of what is measured.
+The sentences were written for this project, full of closures, f and v, and rounded vowels. Knows
+nothing of what is measured.
 """
 
 from __future__ import annotations
