@@ -1,6 +1,7 @@
 """Dense fields on disk: one safetensors file a picture. A bad or missing file is simply a miss.
 
-The caller names the file by the picture's content. Knows nothing of how fields are made.
+The caller names the file by the picture's content; `.fields` is added. Only the newest are kept.
+Knows nothing of how fields are made.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from engine.portrait.grid import ALL, COLS, ROWS, Box
 
 VERSION = 1  # raise when the same landmarks give other fields
 LISTS = ("upper", "lower")
+SUFFIX = ".fields"
+KEEP = 24  # files of 1 to 6 MB; the oldest go
 
 
 def write_fields(path: Path | None, landmarks: np.ndarray, fields: Fields) -> None:
     """Whole or not at all; a full or read-only disk only means that nothing is kept."""
     if path is None:
         return
+    path = named(path)
     arrays = {"landmarks": landmarks.astype(np.float32), "depth": fields.depth,
               "mouth": _numbers(fields.mouth), "version": np.array([VERSION])}  # fmt: skip
     for name, bases in zip(LISTS, (fields.upper, fields.lower), strict=True):
@@ -35,22 +39,35 @@ def write_fields(path: Path | None, landmarks: np.ndarray, fields: Fields) -> No
         path.parent.mkdir(parents=True, exist_ok=True)
         safetensors.numpy.save_file(arrays, part)
         part.replace(path)
+        _forget_oldest(path.parent)
     except (OSError, SafetensorError):
         part.unlink(missing_ok=True)
 
 
+def named(path: Path) -> Path:
+    return path.with_name(path.name + SUFFIX)
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Other files of the folder are not ours and stay."""
+    entries = sorted(folder.glob("*" + SUFFIX), key=lambda path: path.stat().st_mtime)
+    for path in entries[:-KEEP]:
+        path.unlink(missing_ok=True)
+
+
 def read_fields(path: Path | None, landmarks: np.ndarray) -> Fields | None:
     """None unless the file is whole, of this version and made for these landmarks."""
-    if path is None or not path.is_file():
+    if path is None or not named(path).is_file():
         return None
     try:
-        arrays = safetensors.numpy.load_file(path)
+        arrays = safetensors.numpy.load_file(named(path))
         if int(arrays["version"][0]) != VERSION or not np.array_equal(
             arrays["landmarks"], landmarks.astype(np.float32)
         ):
             return None
         upper, lower = (_bases(arrays, name) for name in LISTS)
         mouth, depth = _box(arrays["mouth"]), arrays["depth"]
+        os.utime(named(path))  # used: not the next to go
     except (OSError, SafetensorError, KeyError, ValueError, IndexError):
         return None
     if depth.shape != (ROWS, COLS) or depth.dtype != np.float32:

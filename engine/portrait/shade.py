@@ -31,7 +31,7 @@ STROKES: tuple[tuple[tuple[str, ...], tuple[int, ...], tuple[float, float], floa
     (("mouthPucker",), (43, 106), (-0.03, 0.0), 0.045, -0.10),
     (("mouthPucker",), (273, 335), (0.03, 0.0), 0.045, -0.10),
 )
-IDLE, JAW_IDLE = 0.10, 0.25  # coefficients up to here leave the light alone: a held smile and
+IDLE, JAW_IDLE = 0.20, 0.25  # coefficients up to here leave the light alone: a held smile and
 # small openings cost nothing
 LEAST = 0.004  # of the light: where a stroke ends
 FACE = (0.80, 1.00)  # of the oval: strokes fade here, or they would fall on what is behind

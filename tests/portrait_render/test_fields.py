@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.portrait.coefficients import vector
 from engine.portrait.fields import dense_fields
-from engine.portrait.fields_file import read_fields, write_fields
+from engine.portrait.fields_file import KEEP, named, read_fields, write_fields
 from engine.portrait.headframe import head_frame
 from engine.portrait.mesh import LOWER_LIP, VERTICES
 from engine.portrait.rig_face import vertex_bases
@@ -79,8 +82,22 @@ def test_damaged_cache_is_a_miss(canvas, tmp_path):
     tokens, bases = vertex_bases(frame)
     path = tmp_path / "entry"
     write_fields(path, canvas.landmarks, dense_fields(frame, canvas.landmarks, tokens, bases))
-    whole = path.read_bytes()
+    whole = named(path).read_bytes()
     for damaged in (b"", b"nonsense", whole[: len(whole) // 2], whole[8:]):
-        path.write_bytes(damaged)
+        named(path).write_bytes(damaged)
         assert read_fields(path, canvas.landmarks) is None
     assert read_fields(tmp_path, canvas.landmarks) is None
+
+
+def test_only_the_newest_files_are_kept(canvas, tmp_path):
+    frame = head_frame(canvas.landmarks)
+    tokens, bases = vertex_bases(frame)
+    fields = replace(dense_fields(frame, canvas.landmarks, tokens, bases), upper=[], lower=[])
+    (tmp_path / "not ours").write_text("stays")
+    for i in range(KEEP + 3):
+        write_fields(tmp_path / f"{i:03}", canvas.landmarks, fields)
+        os.utime(named(tmp_path / f"{i:03}"), (i, i))
+    write_fields(tmp_path / "last", canvas.landmarks, fields)
+    left = {path.stem for path in tmp_path.glob("*.fields")}
+    assert len(left) == KEEP and "last" in left and "000" not in left
+    assert (tmp_path / "not ours").exists()
