@@ -16,6 +16,7 @@ from engine.speech.resample import ENCODER_RATE
 HOP = 250  # 24 kHz samples, 10.42 ms; 4 hops = one frame
 WINDOW = 600  # 25 ms Hann
 FFT = 768  # 31.25 Hz bins
+HEARD_BINS = 245  # up to 7,625 Hz: no band listens above
 MELS = 40
 LOWEST_HZ, HIGHEST_HZ = 60.0, 7_600.0
 # Hop k hears 24 kHz samples up to HOP*(k+1) + GRID_OFFSET (exclusive). 163 makes the last 48 kHz
@@ -40,12 +41,12 @@ def mel_edges_hz() -> np.ndarray:
 
 @cache
 def mel_matrix() -> np.ndarray:
-    """[bins, MELS] float32 triangles over the FFT bins."""
+    """[HEARD_BINS, MELS] float32 triangles over the FFT bins, divided by the window's length."""
     edges = mel_edges_hz()
-    hz = np.arange(FFT // 2 + 1) * ENCODER_RATE / FFT
+    hz = np.arange(HEARD_BINS) * ENCODER_RATE / FFT
     rise = (hz[:, None] - edges[None, :-2]) / (edges[1:-1] - edges[:-2])
     fall = (edges[None, 2:] - hz[:, None]) / (edges[2:] - edges[1:-1])
-    return np.maximum(0, np.minimum(rise, fall)).astype(np.float32)
+    return (np.maximum(0, np.minimum(rise, fall)) / WINDOW).astype(np.float32)
 
 
 @cache
@@ -56,8 +57,8 @@ def hann() -> np.ndarray:
 
 def window_power(windows: np.ndarray) -> np.ndarray:
     """[n, WINDOW] samples -> [n, MELS] mel power, float32."""
-    spectrum = np.fft.rfft(windows * hann(), FFT, axis=1)
-    power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32) / WINDOW
+    spectrum = np.fft.rfft(windows * hann(), FFT, axis=1)[:, :HEARD_BINS]
+    power = spectrum.real**2 + spectrum.imag**2
     return power @ mel_matrix() + np.float32(1e-9)
 
 

@@ -90,7 +90,9 @@ class NetStream:
         for i, (dilation, (matrix, bias)) in enumerate(zip(DILATIONS, weights.blocks, strict=True)):
             rows = np.concatenate([self._past[i], rms_normalised(x)])
             taps = [rows[k * dilation : k * dilation + steps] for k in range(TAPS)]
-            x = x + np.maximum(product(np.concatenate(taps, 1), matrix) + bias, 0)
+            change = product(np.concatenate(taps, 1), matrix)
+            change += bias
+            x += np.maximum(change, 0, out=change)
             self._past[i] = rows[steps:]
         return product(rms_normalised(x), weights.outlet[0]) + weights.outlet[1]
 
@@ -102,7 +104,10 @@ def product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """
     if len(rows) > MOST_VECTORS:
         return rows @ matrix
-    return np.stack([row @ matrix for row in rows])
+    out = np.empty((len(rows), matrix.shape[1]), np.float32)
+    for row, place in zip(rows, out, strict=True):
+        np.dot(row, matrix, out=place)
+    return out
 
 
 def rms_normalised(x: np.ndarray) -> np.ndarray:

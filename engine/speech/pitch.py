@@ -14,11 +14,12 @@ LOWEST_HZ, HIGHEST_HZ = 65.0, 420.0
 LEAST_PERIODICITY = 0.5  # normalised autocorrelation below which a frame is unvoiced
 LEAST_RMS = 10 ** (-55 / 20)
 _FFT = 1_024
+_MEAN = np.full(SHRINK, 1 / SHRINK, np.float32)
 
 
 def pitch_hz(pcm_48k: np.ndarray) -> float:
     """[2880] float32 around the frame's centre -> Hz, 0 where unvoiced or too quiet."""
-    x = pcm_48k.reshape(-1, SHRINK).mean(1)
+    x = pcm_48k.reshape(-1, SHRINK) @ _MEAN
     x = x - x.mean()
     if float(x @ x) < LEAST_RMS**2 * len(x):
         return 0.0

