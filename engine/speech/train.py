@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from engine.errors import EngineError
 from engine.speech.augment import Batch, BatchMaker
 from engine.speech.classes import CLOSED, LABIO, lip_index
 from engine.speech.corpus.shard import load_shard
@@ -197,7 +198,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--dropout", type=float, default=0.15)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--json", action="store_true", help="nothing to choose: lines are JSON")
     given = parser.parse_args(arguments)
+    if not given.shard.exists():
+        raise EngineError(
+            "bad_input",
+            f"There is no training shard {given.shard}.",
+            "Build one: python -m engine.speech.corpus.build, then engine.speech.corpus.pack.",
+        )
     plan = Plan(given.minutes, given.seed, given.width, given.batch, dropout=given.dropout)
     say(str(run(given.shard, given.out, plan, torch.device(given.device), given.most_steps)))
 

@@ -135,3 +135,26 @@ def test_other_alphabets() -> None:
     assert ipa_to_arpabet("ç") == ["SH"]
     assert festival_to_arpabet("a1", "it") == "AA" and festival_to_arpabet("#", "cs") == "SIL"
     assert festival_to_arpabet("qq", "it") is None
+
+
+def test_a_few_steps_train_and_save(tmp_path: Path, shard: dict[str, np.ndarray]) -> None:
+    """The command end to end on twenty made-up seconds: the loss is finite, the weights load."""
+    import json
+
+    from engine.speech import train
+    from engine.speech.corpus.shard import write_arrays
+
+    write_arrays(tmp_path / "shard.xz", shard)
+    arguments = ["--shard", str(tmp_path / "shard.xz"), "--out", str(tmp_path), "--device", "cpu"]
+    train.main([*arguments, "--batch", "2", "--width", "16", "--most-steps", "3", "--seed", "7"])
+    log = json.loads((tmp_path / "speech-seed7.json").read_text())
+    assert np.isfinite(log["history"][-1]["loss"]) and log["history"][-1]["step"] == 3
+    assert load_weights(tmp_path / "speech-seed7.safetensors").notes["seed"] == "7"
+
+
+def test_a_missing_shard_is_one_clear_line(tmp_path: Path) -> None:
+    from engine.errors import EngineError
+    from engine.speech import train
+
+    with pytest.raises(EngineError, match="no training shard"):
+        train.main(["--shard", str(tmp_path / "no.xz"), "--out", str(tmp_path)])
