@@ -112,7 +112,8 @@ def bench(
     after = memory(device)
     steady = np.diff(run.times) * 1000
     report = describe(device) | {
-        "model": model, "weights": "synthetic", "chunks": len(run.times), "frames": 4 * len(run.times),
+        "model": model, "weights": "synthetic", "chunks": len(run.times),
+        "frames": 4 * len(run.times),
         "decoder": "fp8" if fp8_decoder else "bf16" if device.type == "cuda" else "fp32",
         "ready_s": ready_s, "first_chunk_ms": 1000 * first_s,
         "fps_with_decode": 4000 / float(steady.mean()),

@@ -58,6 +58,8 @@ def plan(config: DitConfig, part: Shard, way: Way, decoder_bytes: int = 0) -> Me
         "context": 2 * 2 * config.layers * config.context_tokens * part.width,
         "modulation": modulation + 4 * config.layers * 8 * config.width,
         "buffers": _buffer_bytes(config, part, way),
+        # the timestep's projection in full precision, while it is worked out before a session
+        "preparation": 4 * 6 * config.width**2,
         "graphs": GRAPH_POOL,
         "cuda": CUDA_CONTEXT,
     }

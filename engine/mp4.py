@@ -34,8 +34,8 @@ AAC_BITS = 128_000
 class Mp4Writer:
     """`video` and `sound` queue work (waiting when the encoder is behind); `finish` or `abort`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, comment: str = "") -> None:
+        self.path, self._comment = path, comment
         self.encode_ms: list[float] = []
         self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._queue: queue.Queue[tuple[Any, Callable[[], None]] | None] = queue.Queue(QUEUED)
@@ -56,6 +56,8 @@ class Mp4Writer:
         # makes the file all or nothing.
         options = {"movflags": "+faststart"}
         self._container = av.open(str(self._part), "w", format="mp4", options=options)
+        if self._comment:
+            self._container.metadata["comment"] = self._comment
         self._video: Any = self._container.add_stream("libx264", rate=FPS, options=X264)
         self._video.width, self._video.height, self._video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         self._video.time_base = self._video.codec_context.time_base = Fraction(1, SAMPLE_RATE)

@@ -163,7 +163,7 @@ class ReropeCache:
 
 
 def evict(layout: CacheLayout, k: Tensor, v: Tensor) -> int:
-    """Move every layer's window down by one chunk, through a clone; returns 1, the chunk dropped."""
+    """Move every layer's window down one chunk, through a clone; returns 1, the chunk dropped."""
     old, end = layout.sink_tokens, layout.sink_tokens + layout.slots * layout.tokens
     for layer in range(layout.layers):
         for kept in (k[layer], v[layer]):

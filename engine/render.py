@@ -30,6 +30,7 @@ from engine.protocol.character import CharacterSpec, Settings
 from engine.protocol.character_file import read_character
 from engine.stats import StageStats
 
+SYNTHETIC = "synthetic weights"
 PIECE = SAMPLE_RATE  # longest piece of sound handed on at once: the chunker's ring holds 4 s
 
 
@@ -115,6 +116,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     """The whole command; returns what --json prints. Raises EngineError."""
     spec, picture = _subject(options)
     spec = msgspec.structs.replace(spec, settings=_settings(options, spec.settings))
+    if options.synthetic:
+        options.out = named_synthetic(options.out)
     _check_out(options.out)
     audio = AudioFile(options.audio)  # before the slow part: bad input is told at once
     line = ProgressLine()
@@ -134,7 +137,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
 def _render(
     options: argparse.Namespace, audio: AudioFile, models: Models, line: ProgressLine
 ) -> dict[str, Any]:
-    run = Render(models, Mp4Writer(options.out))
+    comment = SYNTHETIC if getattr(models.generator, "synthetic", False) else ""
+    run = Render(models, Mp4Writer(options.out, comment))
     begun = time.monotonic()
     try:
         samples = run.run(audio, lambda frames: line.frames(frames, audio.duration_s))
@@ -183,6 +187,11 @@ def _settings(options: argparse.Namespace, base: Settings) -> Settings:
     if options.seed is not None:
         values["seed"] = options.seed
     return Settings(**values)
+
+
+def named_synthetic(out: Path) -> Path:
+    """What random weights made says so in its file's name, whatever name was asked for."""
+    return out if SYNTHETIC in out.stem else out.with_stem(f"{out.stem} ({SYNTHETIC})")
 
 
 def _check_out(out: Path) -> None:

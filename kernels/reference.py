@@ -10,7 +10,7 @@ of shape [rows, 1] is dynamic and is written: the row's largest magnitude / 448.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from kernels.grid import Grid
@@ -200,7 +200,7 @@ def causal_conv(
     """Convolution over time and picture, causal in time, of the ring's newest `frames` frames.
 
     weight [N, kt * ks * ks * C] for taps (kt, ks), kt 1 or 3, ks 1 or 3, times `w_scale`; bias [N]
-    fp32; out, residual [frames * rows, N]. Frame t sees slots (base + t - kt + 1 .. base + t) mod R.
+    fp32; out, residual [frames * rows, N]. Frame t sees slots base + t - kt + 1 .. base + t, mod R.
     Rows of `out` that are no pixels hold anything.
     """
     kt, ks = taps

@@ -1,3 +1,4 @@
+# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
 """x += y * gate; LayerNorm(x) * (1 + scale) + shift; quantise: one pass, one program a row.
 
 Truth: `reference.residual_norm`. Unfused this is six kernels that each move the row through memory;
@@ -26,19 +27,16 @@ def _residual_norm(
         y = tl.load(y_ptr + row * D + col, mask=inside, other=0.0).to(tl.float32)
         if GATE:
             y *= tl.load(gate_ptr + col, mask=inside, other=0.0)
-    # asked for before the sums, so that they arrive while the sums are made
-    scale = tl.load(scale_ptr + col, mask=inside, other=0.0)
-    shift = tl.load(shift_ptr + col, mask=inside, other=0.0)
-    if ADD:
         # rounded as stored, so that the norm sees what the next layer will read
         x = (x + y).to(x_ptr.dtype.element_ty)
         tl.store(x_ptr + row * D + col, x, mask=inside)
         x = x.to(tl.float32)
-    # both sums at once: one trip through shared memory. Safe in fp32 while |mean| is not far
-    # beyond the deviation, which a residual stream of D values never is
     mean = tl.sum(x, 0) / D
-    variance = tl.maximum(tl.sum(x * x, 0) / D - mean * mean, 0.0)
-    value = (x - mean) * tl.rsqrt(variance + eps) * (1.0 + scale) + shift
+    centred = tl.where(inside, x - mean, 0.0)
+    inverse = tl.rsqrt(tl.sum(centred * centred, 0) / D + eps)
+    scale = tl.load(scale_ptr + col, mask=inside, other=0.0)
+    shift = tl.load(shift_ptr + col, mask=inside, other=0.0)
+    value = centred * inverse * (1.0 + scale) + shift
     if MODE == 1:
         value /= tl.load(out_scale_ptr)
     if MODE == 2:

@@ -1,3 +1,4 @@
+# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
 """RMSNorm over all heads of a rank: the query of cross-attention. Truth: `reference.rms_norm`."""
 
 from __future__ import annotations

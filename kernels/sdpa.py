@@ -7,7 +7,7 @@ window length. Knows nothing of rings.
 
 from __future__ import annotations
 
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 

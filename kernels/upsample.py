@@ -1,3 +1,4 @@
+# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
 """Doubling a picture in `Grid` layout, plain and as the decoder's shortcut. Memory-bound copies.
 
 Truths: `reference.upsample`, `reference.spread`.
@@ -48,8 +49,8 @@ def _launch(
     pixels = (frames * times - skip) * 4 * grid.height * grid.width
     _gather[(triton.cdiv(pixels, block),)](
         x, out, pixels, grid.height, grid.width, grid.pitch, grid.rows, grid.doubled().rows, skip,
-        XC=x.shape[-1], OC=out.shape[-1], C=channels, TIMES=times, SPREAD=spreading, BLOCK=block, BC=block_c,
-        num_warps=4,
+        XC=x.shape[-1], OC=out.shape[-1], C=channels, TIMES=times, SPREAD=spreading,
+        BLOCK=block, BC=block_c, num_warps=4,
     )  # fmt: skip
 
 

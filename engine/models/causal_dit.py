@@ -1,8 +1,8 @@
 """The causal video Transformer: one denoise forward of one chunk against a window cache.
 
-Wan's block: modulated self-attention (qk-norm over all heads, 3-D rotary), cross-attention to cached
-keys of text and audio, GELU feed-forward; the timestep is one a chunk. Reads as single-GPU code: a
-rank's share of the heads and of the hidden width is in the shapes of its weights.
+Wan's block: modulated self-attention (qk-norm over all heads, 3-D rotary), cross-attention to
+cached keys of text and audio, GELU feed-forward; the timestep is one a chunk. Reads as single-GPU
+code: a rank's share of the heads and of the hidden width is in the shapes of its weights.
 Knows nothing of denoise schedules, epochs, graphs or how the window is kept.
 """
 
@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.fp8 import Activation, Linear, LinearOp, StaticScales
@@ -25,7 +25,7 @@ from kernels.reference import FP8
 from kernels.sdpa import sdpa
 
 # sites of static activation scales within a block
-QKV, O, CROSS_Q, CROSS_O, FF1, FF2, SITES = 0, 1, 2, 3, 4, 5, 6
+QKV, PROJ, CROSS_Q, CROSS_O, FF1, FF2, SITES = 0, 1, 2, 3, 4, 5, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class CausalDit:
     # -- conditioning, outside the forward ------------------------------------------------------
 
     def modulation_of(self, timestep: float) -> tuple[Tensor, Tensor]:
-        """([layers, 6, width], [2, width]) fp32 of a timestep 0..1000; computed once a step kind."""
+        """([layers, 6, width], [2, width]) fp32 of a timestep 0..1000; once a kind of step."""
         half = TIME_CHANNELS // 2
         steps = torch.arange(half, device=self.device) / half
         angle = timestep * torch.exp(-math.log(10_000.0) * steps)
@@ -161,7 +161,7 @@ class CausalDit:
     def _block(
         self, layer: int, x: Tensor, y: Tensor, pending: tuple[Tensor | None, Tensor | None]
     ) -> tuple[Tensor, Tensor]:
-        """One block; the residual still to be added (`pending`: y, gate) goes with the next norm."""
+        """One block; the residual not yet added (`pending`: y, gate) goes with the next norm."""
         weights, buffers, count = self.weights.blocks[layer], self.buffers, x.shape[0]
         shift1, scale1, gate1, shift2, scale2, gate2 = self.modulation[layer]
         normed = self._normed(x, *pending, shift1, scale1, layer, QKV)
@@ -191,7 +191,7 @@ class CausalDit:
         k, v = self.cache.window(layer)
         self.mark("attention")
         if self.way.attention == "cudnn":
-            return self._leaving(sdpa(q, k, v), layer, O)
+            return self._leaving(sdpa(q, k, v), layer, PROJ)
         valid = self.cache.valid  # type: ignore[attr-defined]  # only the ring has one
         k, v = self.cache.k[layer], self.cache.v[layer]  # type: ignore[attr-defined]
         return self._attend_ours(q, k, v, valid, layer, self.way.attention == "ring8")
@@ -212,12 +212,12 @@ class CausalDit:
         """Our kernel writes the quantised result itself, once the scales are static."""
         count = q.shape[0]
         if self.quantised and self.static:
-            out, scale = self.buffers.inner[:count], self._scale(layer, O, count)
+            out, scale = self.buffers.inner[:count], self._scale(layer, PROJ, count)
             self._attend(q, k, v, valid, out, scale, fp8)
             return Activation(out, scale)
         out = self.buffers.attended[:count]
         self._attend(q, k, v, valid, out, None, fp8)
-        return self._leaving(out, layer, O)
+        return self._leaving(out, layer, PROJ)
 
     def _leaving(self, attended: Tensor, layer: int, site: int) -> Activation:
         """Attention's result [M, rank width], quantised for the projection that follows."""

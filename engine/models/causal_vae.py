@@ -1,4 +1,4 @@
-"""The streaming video decoder: one latent frame in, four pictures out, temporal state kept in rings.
+"""The streaming video decoder: one latent frame in, four pictures out, its past kept in rings.
 
 Architecture and weight names are the public AutoencoderKLWan's (Wan2.2, residual form); frame by
 frame it equals that library's decode of the whole clip. Every 3-D convolution owns a ring of frames
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.graph import Graphs

@@ -1,7 +1,7 @@
-"""Geometry of the causal video Transformers, one frozen record a preset, and one rank's share of it.
+"""Geometry of the causal video Transformers, a frozen record a preset, and one rank's share of it.
 
-Knows nothing of tensors. "avatar-57b" is an inferred geometry (the published system states only 57B,
-704x1088 and 4 frames a step); "avatar-5b" is the public Wan2.2 TI2V-5B's.
+Knows nothing of tensors. "avatar-57b" is an inferred geometry (the published system states only
+57B, 704x1088 and 4 frames a step); "avatar-5b" is the public Wan2.2 TI2V-5B's.
 """
 
 from __future__ import annotations

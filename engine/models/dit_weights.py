@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.fp8 import Linear, quantise_linear
@@ -39,7 +39,7 @@ class BlockWeights:
 
 @dataclass(frozen=True, slots=True)
 class DitWeights:
-    """All of one rank. `cross_kv` serves every layer in one GEMM: [layers * 2 * rank width, width]."""
+    """All of one rank. `cross_kv` is one GEMM for all layers: [layers * 2 * rank width, width]."""
 
     blocks: list[BlockWeights]
     patch_in: Linear
@@ -55,7 +55,7 @@ class DitWeights:
 
 
 class _Source:
-    """Seeded tensors by name. The full matrix is drawn, then cut: ranks agree whatever their count."""
+    """Seeded tensors. The full matrix is drawn, then cut: ranks agree whatever their count."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype, seed: int) -> None:
         self.device, self.dtype, self.seed = device, dtype, seed

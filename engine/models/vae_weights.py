@@ -6,6 +6,7 @@ Knows nothing of how they are applied.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -67,7 +68,7 @@ def weight_shapes(config: VaeConfig) -> Shapes:
     shapes[f"{attention}.norm.gamma"] = (widths[0], 1, 1)
     _conv(shapes, f"{attention}.to_qkv", 3 * widths[0], widths[0], 1, 1)
     _conv(shapes, f"{attention}.proj", widths[0], widths[0], 1, 1)
-    for level, (into, out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for level, (into, out) in enumerate(pairwise(widths)):
         name = f"decoder.up_blocks.{level}"
         for j in range(config.blocks):
             _residual(shapes, f"{name}.resnets.{j}", into if j == 0 else out, out)

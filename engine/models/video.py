@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.errors import EngineError
@@ -127,6 +127,7 @@ class VideoGenerator:
             needed = plan(config, part, way, DECODER_BYTES)
             needed.require(torch.cuda.mem_get_info(device)[0])
         dtype = torch.bfloat16 if cuda else torch.float32
+        self._allocate_hand_over()
         with self._lane:
             progress(0.0, "making synthetic weights")
             weights = synthetic_weights(config, part, device, dtype, way.fp8)
@@ -140,13 +141,17 @@ class VideoGenerator:
                 self.denoiser.calibrate()
                 progress(0.7, "recording the denoise step")
                 self.denoiser.capture()
-        shape = (HANDED_OVER, config.latent_channels, config.frames, *latent_grid(config))
-        self._latents = torch.zeros(shape, device=device)
-        audio = torch.zeros(config.audio_tokens, config.audio_features)
-        self._audio_host = audio.pin_memory() if cuda else audio
-        self._audio = audio.to(device)
         self._lane.wait()
         progress(1.0, "ready")
+
+    def _allocate_hand_over(self) -> None:
+        """Before anything else: what a session allocates late would lie on top of its peak."""
+        config = self.config
+        shape = (HANDED_OVER, config.latent_channels, config.frames, *latent_grid(config))
+        self._latents = torch.zeros(shape, device=self.device)
+        audio = torch.zeros(config.audio_tokens, config.audio_features)
+        self._audio_host = audio.pin_memory() if self.device.type == "cuda" else audio
+        self._audio = audio.to(self.device)
 
     def step(self, chunk: Chunk) -> Latents:
         """One chunk; waits once, at its end, for the device."""

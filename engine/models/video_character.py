@@ -39,7 +39,7 @@ def load_character(
     begun = time.perf_counter()
     read = read_picture(picture)
     framing = spec.framing or Framing()
-    height, width = read.pixels.shape[:2]
+    width, height = read.width, read.height
     scale = max(WIDTH / width, HEIGHT / height) * framing.zoom
     across, down = WIDTH / scale, HEIGHT / scale
     left, top = framing.center_x * width - across / 2, framing.center_y * height - down / 2

@@ -56,7 +56,7 @@ class GrowingCache:
             keys.append(self._turned(k, at, layout.sink_frames))
             values.append(v)
         if not self.in_sink:
-            window = [*self.kept[-(layout.slots - 1) :], self.open] if layout.slots > 1 else [self.open]
+            window = [*self.kept, self.open][-layout.slots :]
             for age, chunk in enumerate(reversed(window)):
                 k, v = chunk[layer]
                 keys.append(self._turned(k, now - age * layout.frames, layout.frames))
