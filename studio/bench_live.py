@@ -24,7 +24,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QPainter
 
 from engine.clock import HEIGHT, SAMPLE_RATE, SAMPLES_PER_FRAME, WIDTH, samples_to_ms
 from engine.errors import EngineError
-from engine.protocol.character import CharacterSpec
+from engine.protocol.character_file import read_character
 from studio.engine_process import engine_command
 from studio.file_audio import FileAudio
 from studio.session_flow import SessionFlow
@@ -162,7 +162,7 @@ def long_file(audio: Path, minutes: float) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="studio.bench_live", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--picture", type=Path, required=True)
+    parser.add_argument("--character", type=Path, required=True, help="an .avatar file")
     parser.add_argument("--audio", type=Path, help="file to repeat; without it the microphone")
     parser.add_argument("--microphone", default="", help="by name; empty is the default")
     parser.add_argument("--monitor", action="store_true", help="hear the microphone")
@@ -183,7 +183,7 @@ def main() -> int:
         command += ["--model-module", options.model_module]
     flow = SessionFlow(settings, engine_command=command)
     run = LiveRun(flow, options)
-    flow.open_character(CharacterSpec(name="Bench"), options.picture.read_bytes())
+    flow.open_character(*read_character(options.character))
     flow.start()
     application.exec()
     flow.shut_down()
