@@ -38,6 +38,7 @@ def examine(folders: Folders) -> list[Row]:
     return [
         _python(), *_packages(), _qt_libraries(), _port_audio(), _sound_devices(), *_gpus(),
         _triton(), *_assets(folders), _disk(folders.cache), _cores(), _memory(), _curve(),
+        *_video(),
     ]  # fmt: skip
 
 
@@ -130,6 +131,15 @@ def _triton() -> Row:
             if needed
             else ("Triton", "ok", f"{found} (no GPU here)", "")
         )
+
+
+def _video() -> list[Row]:
+    """Not without torch, which its own row reports."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    from engine.doctor_video import video_rows
+
+    return video_rows()
 
 
 def _assets(folders: Folders) -> list[Row]:
