@@ -30,6 +30,7 @@ from engine.speech.corpus.noise import (
     coloured,
     excerpts,
 )
+from engine.speech.cost import cost_ms
 from engine.speech.encoded import HEAD_OFFSETS_MS, EncodedSpeech
 from engine.speech.encoder import SpeechEncoder, encode_all
 from engine.speech.resample import ENCODER_RATE
@@ -157,22 +158,6 @@ def gate_verdict(heard_clips: list[Heard]) -> float:
             spoken |= (times >= start) & (times < end) & (phone != "SIL")
         passed.append(said.speech[:count][spoken] > SPEAKING)
     return float(np.mean(np.concatenate(passed)))
-
-
-def cost_ms(weights: Path, seconds: float = 20) -> dict[str, float]:
-    """CPU milliseconds of one thread a 20 ms block: median and 99th percentile."""
-    encoder = SpeechEncoder(weights)
-    pcm = np.random.default_rng(0).standard_normal(int(seconds * SAMPLE_RATE)).astype(np.float32)
-    spent = []
-    for start in range(0, len(pcm), 960):
-        began = time.thread_time()
-        encoder.push(0.1 * pcm[start : start + 960])
-        spent.append((time.thread_time() - began) * 1000)
-    return {
-        "median_ms": float(np.median(spent)),
-        "p99_ms": float(np.percentile(spent, 99)),
-        "mean_ms": float(np.mean(spent)),
-    }
 
 
 def evaluate(weights: Path, clips: Path, root: Path, quick: bool) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +112,15 @@ def test_bad_weights_are_refused(tmp_path: Path) -> None:
         with pytest.raises(EngineError) as error:
             SpeechEncoder(path)
         assert error.value.code == "missing_asset"
+
+
+def test_the_live_encoder_needs_no_torch() -> None:
+    """Nor any of the training tools: numpy and safetensors alone."""
+    code = (
+        "import sys, engine.speech.encoder; "
+        "bad = {'torch', 'soxr', 'soundfile', 'pocketsphinx', 'scipy'} & set(sys.modules); "
+        "sys.exit(str(bad) if bad else 0)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
