@@ -55,6 +55,7 @@ class LiveSession:
         self._settings: dict[str, float] | None = None
         self._since_load = False  # settings came after the character that is being loaded
         self._captured: dict[tuple[int, int], int] = {}  # (run, chunk) -> oldest capture time
+        self._cut: dict[tuple[int, int], float] = {}  # (run, chunk) -> when it was handed over
         worker.send(self._open)
 
     def _send(self, message: Any) -> None:
@@ -83,6 +84,7 @@ class LiveSession:
         """After the session began a new epoch: the worker need not finish the old one."""
         assert self.session is not None
         self._captured.clear()
+        self._cut.clear()
         self._send(wm.DropRun(self.session.run, reset))
 
     # --- the loop -----------------------------------------------------------------------------
@@ -97,6 +99,7 @@ class LiveSession:
         if self.session is None:
             return
         for chunk in self.session.due_chunks(now):
+            self._cut[self.session.run, chunk.index] = time.monotonic()
             self._send(
                 wm.ChunkJob(
                     self.session.run, chunk.epoch, chunk.index, chunk.first_frame,
@@ -218,10 +221,21 @@ class LiveSession:
             pm.ChunkTimings(
                 session=self.number, epoch=message.epoch, chunk_index=message.chunk_index,
                 first_frame=message.first_frame, frame_count=message.frame_count,
-                stage_ms=message.stage_ms, capture_to_publish_ms=age_ms,
+                stage_ms=self._with_audio(message), capture_to_publish_ms=age_ms,
                 queue_chunks=self.session.queued_chunks,
             )
         )  # fmt: skip
+
+    def _with_audio(self, message: wm.ChunkDone) -> dict[str, float]:
+        """The worker's stages and `audio`: cutting, hand-over and waiting for its turn."""
+        cut = self._cut.pop((message.run, message.chunk_index), None)
+        for key in [k for k in self._cut if k[0] != message.run or k[1] < message.chunk_index]:
+            del self._cut[key]  # dropped on the way
+        if cut is None:
+            return message.stage_ms
+        in_engine_ms = 1e3 * (time.monotonic() - cut)
+        audio_ms = max(0.0, in_engine_ms - sum(message.stage_ms.values()))
+        return {"audio": audio_ms, **message.stage_ms}
 
     def _fail(self, error: EngineError) -> None:
         """Before the session was opened the client hears of it as the answer, else as a state."""
