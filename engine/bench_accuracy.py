@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.bench_video import PEERS, conditioning
+from engine.fp8 import Activation
 from engine.machine import describe, say
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
@@ -54,7 +55,7 @@ def layer_states(denoiser: Denoiser, latent: Tensor) -> list[Tensor]:
     denoiser.cache.begin()
     model.set_step(denoiser._steps[0])
     x, y = model.buffers.x[: latent.shape[0]], model.buffers.y[: latent.shape[0]]
-    torch.addmm(model.weights.patch_in.bias, latent, model.weights.patch_in.weight.t(), out=x)
+    model._linear(Activation(latent), model.weights.patch_in, x)
     pending: tuple[Tensor | None, Tensor | None] = (None, None)
     for layer in range(model.config.layers):
         pending = model._block(layer, x, y, pending)

@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """Attention that reads the ring in place: valid length from device memory, bf16 or fp8 operands.
 
 Truth: `reference.ring_attention`. One program per (64 queries, head) walks the keys once with a

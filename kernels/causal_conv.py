@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """Causal 3-D convolution as one GEMM over shifted rows, from a ring of frames, bf16 or fp8.
 
 Truth: `reference.causal_conv`. In `Grid` layout a tap is a constant shift of rows, so the tensor

@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """GELU (tanh form) and quantisation in one pass; and quantisation alone.
 
 Truths: `reference.gelu`, `reference.quantise`. With a static scale the work is elementwise and cut

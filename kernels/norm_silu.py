@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """Channel norm + SiLU + (fp8) + store into a convolution's ring, in one pass over the pixels.
 
 Truth: `reference.norm_silu`. The ring slot comes from device memory, so a graph serves every chunk,

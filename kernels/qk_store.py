@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """qk-norm + rotary + store into the ring (+ fp8), and the rotation of the sink.
 
 Truths: `reference.qk_norm_rope_store`, `reference.rotate_rows`. This is all the upkeep a ring cache

@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """x += y * gate in place. Truth: `reference.residual_gate`. Used where no norm follows."""
 
 from __future__ import annotations

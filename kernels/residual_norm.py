@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """x += y * gate; LayerNorm(x) * (1 + scale) + shift; quantise: one pass, one program a row.
 
 Truth: `reference.residual_norm`. Unfused this is six kernels that each move the row through memory;

@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """RMSNorm over all heads of a rank: the query of cross-attention. Truth: `reference.rms_norm`."""
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """q [M, H, hd], k and v [rows, H, hd] -> [M, H*hd]."""
-    args = [t.transpose(0, 1)[None] for t in (q, k, v)]
+    query, keys, values = (t.transpose(0, 1)[None] for t in (q, k, v))
     if q.is_cuda:
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            out = F.scaled_dot_product_attention(*args)
+            out = F.scaled_dot_product_attention(query, keys, values)
     else:
-        out = F.scaled_dot_product_attention(*args)
+        out = F.scaled_dot_product_attention(query, keys, values)
     return out[0].transpose(0, 1).reshape(q.shape[0], -1)

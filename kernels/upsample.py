@@ -1,4 +1,5 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """Doubling a picture in `Grid` layout, plain and as the decoder's shortcut. Memory-bound copies.
 
 Truths: `reference.upsample`, `reference.spread`.

@@ -26,6 +26,7 @@ from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
 from engine.models.vae_weights import VaeConfig, synthetic_vae_weights
+from kernels import ops
 
 HANDED_OVER = 4  # latents alive at once: one made, two queued, one decoded
 DECODER_BYTES = 13 << 30  # measured: 12.2 GiB for Wan2.2's shape at 704x1088 in bf16
@@ -77,6 +78,14 @@ def default_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def kernel_path(device: torch.device) -> str:
+    """For telemetry: "cuda: 13 of 13 kernels fast", or the device and why the truth is used."""
+    paths = ops.paths(device)
+    slow = [why for why in paths.values() if why != "fast"]
+    fast = f"{device.type}: {len(paths) - len(slow)} of {len(paths)} kernels fast"
+    return f"{fast}, {slow[0]}" if slow else fast
+
+
 class _Lane:
     """A CUDA stream to work on and to wait for; nothing on a CPU."""
 
@@ -114,6 +123,7 @@ class VideoGenerator:
                 "add --synthetic to run it with random weights, which make noise and no face",
             )  # fmt: skip
         self.device = default_device()
+        self.kernel_path = kernel_path(self.device)
         self._lane = _Lane(self.device)
         self._mel = AudioMel(self.config.audio_tokens, self.config.audio_features)
         self._handed = 0

@@ -65,6 +65,31 @@ def test_latents_outlive_the_next_steps(pair: tuple[VideoGenerator, VideoDecoder
     assert set(first.stage_ms) == {"encode", "denoise"}
 
 
+def test_telemetry_says_which_kernels_run(pair: tuple[VideoGenerator, VideoDecoder]) -> None:
+    assert pair[0].synthetic
+    if pair[0].device.type == "cpu":
+        assert "0 of 13 kernels fast, truth: CPU" in pair[0].kernel_path
+
+
+def test_an_interruption_leaves_the_pose_and_goes_on(
+    pair: tuple[VideoGenerator, VideoDecoder],
+) -> None:
+    """Half a chunk denoised, then cut: the window is as before, and the next chunk is made."""
+    generator, _ = pair
+    generator.reset()
+    for i in range(5):
+        generator.step(chunk(i))
+    cache = generator.denoiser.cache
+    committed = cache.committed
+    with torch.inference_mode():
+        cache.begin()
+        generator.denoiser.forward(0)
+    generator.interrupt()
+    assert cache.committed == committed
+    assert generator.step(chunk(5)).values.isfinite().all()
+    assert cache.committed == committed + 1
+
+
 def test_without_weights_it_says_what_to_do() -> None:
     with pytest.raises(EngineError, match="--synthetic"):
         VideoGenerator("avatar-5b")
