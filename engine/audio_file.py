@@ -16,6 +16,14 @@ from engine.errors import EngineError
 REMEDY = "choose a WAV, MP3, M4A, FLAC, OGG or Opus file"
 
 
+def _open(path: Path) -> Any:
+    """The container, whatever the encoding of its tags."""
+    try:
+        return av.open(str(path), metadata_errors="ignore")
+    except TypeError:  # PyAV 19 has no such argument any more
+        return av.open(str(path))
+
+
 class AudioFile:
     """`pieces()` yields [n] float32 arrays; `duration_s` is an estimate, 0 when unknown."""
 
@@ -27,7 +35,7 @@ class AudioFile:
         if path.stat().st_size == 0:
             raise EngineError("bad_audio", f"{path.name} is empty (0 bytes)", REMEDY)
         try:
-            self._container: Any = av.open(str(path), metadata_errors="ignore")
+            self._container: Any = _open(path)
         except (FFmpegError, OSError, ValueError) as error:
             raise self._unreadable(error) from error
         if not self._container.streams.audio:
