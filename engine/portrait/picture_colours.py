@@ -40,7 +40,7 @@ def flattened(image: Image.Image, profile: bytes) -> tuple[Image.Image, bool]:
     if image.mode != "RGBA":
         return opaque, False
     alpha = image.getchannel("A")
-    if int(alpha.getextrema()[0]) >= 250:  # one or two levels of dither are not transparency
+    if np.asarray(alpha).min() >= 250:  # one or two levels of dither are not transparency
         return opaque, False
     background = calm_background(image.width, image.height)
     background.paste(opaque, mask=alpha)
