@@ -25,5 +25,6 @@ def test_a_file_becomes_its_frames(client):
     assert [level for _, level in frames[:12]] == [20] * 6 + [60] * 6
     assert not any(f.idle or f.synthetic for f, _ in frames)
     timings = [m for m in client.telemetry_seen if isinstance(m, pm.ChunkTimings)]
-    assert len(timings) == 7 and {"audio", "encode", "denoise", "decode"} <= set(timings[0].stage_ms)
+    stages = set(timings[0].stage_ms)
+    assert len(timings) == 7 and {"audio", "encode", "denoise", "decode"} <= stages
     assert client.ask(pm.CloseSession(session=opened.session)) == pm.Done()
