@@ -26,12 +26,11 @@ INPUTS = 2 * (MELS + 1)  # two hops stacked, each 40 bands and its energy
 POWER_FLOOR = 2e-6
 MEAN_FIRST, MEAN_LONG = 40.0, 300.0  # hops: the running mean's first and long-run time constants
 BAND_SCALE = 0.4
-# A quiet microphone is lifted by up to 15 dB. Training heard speech whose loudest hops lie 3 dB
-# above LOUD_DB at full level and up to 22 dB lower; without the lift, peaks at -33 dBFS cost .05 of
-# accuracy and peaks at -43 dBFS .20 (dev voices), with it .00 and .03; full level loses .007.
-LOUD_DB, MOST_LIFT_DB = 2.0, 15.0
-LOUD_SECONDS = 15.0  # the loudest hop is forgotten with this time constant
-_FORGET = float(np.exp(-HOP / ENCODER_RATE / LOUD_SECONDS))
+# A quiet microphone is lifted by up to 12 dB. Training heard speech whose loudest hops lie 3 dB
+# above LOUD_DB at full level and up to 22 dB lower. A stream starts without lift: lifting its first
+# noise made mouths open at the start. The loudest hop so far is forgotten ever more slowly.
+LOUD_DB, MOST_LIFT_DB = 2.0, 12.0
+LOUD_FIRST, LOUD_LONG = 96.0, 1_440.0  # hops: 1 s at first, 15 s in the long run
 
 
 def step_of_frame(frame: int) -> int:
@@ -108,7 +107,7 @@ class InputStream:
     def reset(self) -> None:
         self._mean = self._first_mean.copy()
         self._hops = 0
-        self._loudest = 10 ** ((LOUD_DB - MOST_LIFT_DB) / 10)
+        self._loudest = 10 ** (LOUD_DB / 10)
         self._waiting = np.zeros((1, MELS + 1), np.float32)  # hop -1: as if at the mean
 
     def push(self, power: np.ndarray) -> np.ndarray:
@@ -123,7 +122,8 @@ class InputStream:
         least, enough = 10 ** ((LOUD_DB - MOST_LIFT_DB) / 10), 10 ** (LOUD_DB / 10)
         lift = np.empty((len(power), 1), np.float32)
         for i, loudness in enumerate(power.sum(1).tolist()):
-            self._loudest = max(loudness, self._loudest * _FORGET, least)
+            kept = 1 - 1 / min(self._hops + i + LOUD_FIRST, LOUD_LONG)
+            self._loudest = max(loudness, self._loudest * kept, least)
             lift[i] = max(1.0, enough / self._loudest)
         return power * lift
 
