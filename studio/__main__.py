@@ -16,6 +16,8 @@ from studio.settings import StudioSettings, add_flags, overrides_from
 
 ENDPOINT = r"tcp://[^\s:/]+:\d{1,5}|tcp://\[[\da-fA-F:]+\]:\d{1,5}|ipc://.+"
 
+LAST_PORT = 65_535
+
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
@@ -28,7 +30,9 @@ def parser() -> argparse.ArgumentParser:
 
 def check_endpoint(endpoint: str) -> None:
     """Refuse an engine address that cannot be one, before a window opens."""
-    if endpoint and not re.fullmatch(ENDPOINT, endpoint):
+    port = endpoint.rpartition(":")[2] if endpoint.startswith("tcp://") else "1"
+    known = re.fullmatch(ENDPOINT, endpoint) and 1 <= int(port) <= LAST_PORT
+    if endpoint and not known:
         raise EngineError(
             "bad_input", f"engine {endpoint!r} is no address", "use tcp://host:port or ipc://path"
         )

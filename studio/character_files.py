@@ -61,6 +61,10 @@ class CharacterFiles:
         last = self._settings.text("character")
         if last and Path(last).is_file():
             return Path(last)
+        return self.starter()
+
+    def starter(self) -> Path | None:
+        """The one that stands in when there is no other; None when the library is missing."""
         library = self.library()
         named = [path for path in library if FIRST in path.stem]
         return (named or library or [None])[0]

@@ -68,7 +68,7 @@ class CharacterOpening(QObject):
             opened = self._files.read(path)
         except EngineError as error:
             self._files.forget(path)
-            self.noted.emit([sentence(str(error))], "danger")
+            self._refuse(str(error))
             return
         if path.suffix.lower() == SUFFIX:
             self._drop_candidate()
@@ -146,7 +146,7 @@ class CharacterOpening(QObject):
         spec, picture, path = self._candidate
         self._drop_candidate()
         if report.refusal:
-            self.noted.emit([sentence(report.refusal)], "danger")
+            self._refuse(report.refusal)
             return
         self._edited.open(spec, picture, Source())
         if path is not None:
@@ -170,9 +170,33 @@ class CharacterOpening(QObject):
         about_picture = error.code in PICTURE_CODES
         if self._candidate is not None and self._asked:
             self._drop_candidate()
-            about_picture = True
-        if about_picture:
+            self._refuse(str(error))
+        elif about_picture:
+            self._return()
             self.noted.emit([sentence(str(error))], "danger")
+
+    def _refuse(self, why: str) -> None:
+        """Say why; whoever is on stage stays, and an empty stage gets the starter."""
+        if self._edited.spec is None:
+            self._open_starter()
+        self.noted.emit([sentence(why)], "danger")
+
+    def _return(self) -> None:
+        """The engine will not have this character: back to the one before, or to the starter."""
+        path = self._edited.source.path
+        if self._edited.unsaved or self._edited.source.starter:
+            return  # nothing that is only here is thrown away
+        if path is not None:
+            self._files.forget(path)
+        if self._last_good is None:
+            self._open_starter()
+        elif self._last_good[1] != self._edited.picture:
+            self._edited.open(*self._last_good)
+
+    def _open_starter(self) -> None:
+        starter = self._files.starter()
+        if starter is not None:
+            self.open_path(starter)
 
     def _on_replaced(self) -> None:
         self.noted.emit([], "warning")

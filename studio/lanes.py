@@ -11,6 +11,7 @@ import uuid
 import zmq
 
 from engine import protocol
+from engine.errors import EngineError
 from engine.protocol import frame
 from engine.protocol.messages import Welcome
 from studio.engine_keys import EngineKeys
@@ -81,7 +82,14 @@ class Lanes:
         if self._keys is not None:
             socket.curve_publickey, socket.curve_secretkey = self._keys.public, self._keys.secret
             socket.curve_serverkey = self._keys.server
-        socket.connect(endpoint)
+        try:
+            socket.connect(endpoint)
+        except zmq.ZMQError as error:  # a host name with spaces, a path that is too long
+            socket.close(linger=0)
+            raise EngineError(
+                "bad_input", f"{endpoint} is no address of an engine ({error.strerror})",
+                "use tcp://host:port or ipc://path",
+            ) from error  # fmt: skip
         return socket
 
 

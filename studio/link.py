@@ -169,6 +169,8 @@ def _run(loop: WireLoop, theirs: socket.socket, post: Callable[[LinkEvent], None
 
     try:
         loop.run(drain)
+    except EngineError as error:
+        post(LinkEvent("state", 0, ("failed", error)))
     except Exception as error:  # top of the thread
         why = EngineError("internal", f"the link to the engine broke: {error!r}", "restart it")
         post(LinkEvent("state", 0, ("failed", why)))

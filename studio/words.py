@@ -76,9 +76,8 @@ def banner(
     `trouble` is why the character could not be put on stage, if it could not.
     """
     if engine.link in ("starting", "connecting"):
-        return Banner(
-            sentence(engine.detail) or "Starting the engine…", "accent", busy=True, hold=True
-        )
+        where = "Starting the engine…" if engine.local else f"Connecting to {engine.endpoint}…"
+        return Banner(sentence(engine.detail) or where, "accent", busy=True, hold=True)
     if engine.link == "lost":
         where = f" at {engine.endpoint}" if engine.endpoint else ""
         text = f"No answer from the engine{where}: trying again"

@@ -24,6 +24,8 @@ Painted = Callable[[Frame, int, float], None]  # frame, monotonic ns, paint ms
 SLOW_PAINT_MS = 12.0  # p95 over this leaves too little of 41.7 ms: paint without smoothing
 QUICK_PAINT_MS = 3.0  # p95 below this without smoothing: try it again
 WINDOW = 48  # paints looked at before changing over, so that it does not flicker
+BLUR_STEPS = (12, 24, 48, 96)  # px wide: shrunk to the first, enlarged smoothly by the others
+FADE_S = 0.3  # from the waiting picture to the first frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class FrameView(QWidget):
         self._frame: Frame | None = None
         self._image = QImage()
         self._still = QImage()
+        self._fade_from = 0.0  # monotonic s of the first frame; 0 when nothing fades
         self._pan = QPoint()
         self._drag_from: QPoint | None = None
         self._ring = False  # reached by Tab: show where the keyboard is
@@ -96,8 +99,12 @@ class FrameView(QWidget):
             self._take()
 
     def set_still(self, image: QImage) -> None:
-        """What to show until the first frame of a character comes: its picture, cropped."""
-        self._still = image
+        """What to show until the very first frame comes: the picture's colours, out of focus.
+
+        Where the engine will cut the picture is not known before it has found the face: anything
+        sharp would jump when the first frame comes.
+        """
+        self._still = blurred(image) if self._frame is None else QImage()
         self.update()
 
     def set_fit(self, fit: bool) -> None:
@@ -161,6 +168,8 @@ class FrameView(QWidget):
         if frame is None or frame is self._frame:
             return
         height, width = frame.pixels.shape[:2]
+        if self._frame is None and not self._still.isNull():
+            self._fade_from = time.monotonic()
         # The Frame is kept as long as the image: QImage does not own its pixels.
         self._frame = frame
         self._image = QImage(
@@ -172,13 +181,32 @@ class FrameView(QWidget):
         smooth = self.fit and self.smooth
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooth)
         painter.drawImage(rect, self._image)
+        self._paint_fade(painter, rect)
         if self.banner and self.banner.hold:
             painter.fillRect(rect, theme.color("stage", 0.45))
         if not self.clean and self.fit:
             overlay.round_corners(painter, rect, theme.color("stage"))
 
+    def _paint_fade(self, painter: QPainter, rect: QRectF) -> None:
+        """The waiting picture over the first frames, less and less of it."""
+        if not self._fade_from:
+            return
+        left = 1 - (time.monotonic() - self._fade_from) / FADE_S
+        if left <= 0:
+            self._fade_from, self._still = 0.0, QImage()
+            return
+        painter.setOpacity(left)
+        self._draw_still(painter, rect)
+        painter.setOpacity(1.0)
+        self.update()
+
     def _paint_still(self, painter: QPainter) -> None:
         rect = self.picture_rect()
+        self._draw_still(painter, rect)
+        if not self.clean:
+            overlay.round_corners(painter, rect, theme.color("stage"))
+
+    def _draw_still(self, painter: QPainter, rect: QRectF) -> None:
         still = self._still
         factor = max(rect.width() / still.width(), rect.height() / still.height())
         width, height = rect.width() / factor, rect.height() / factor
@@ -186,8 +214,6 @@ class FrameView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         painter.drawImage(rect, still, QRectF(left, top, width, height))
         painter.fillRect(rect, theme.color("stage", 0.45))
-        if not self.clean:
-            overlay.round_corners(painter, rect, theme.color("stage"))
 
     def _paint_empty(self, painter: QPainter) -> None:
         if not self._still.isNull():
@@ -268,3 +294,10 @@ class FrameView(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self._frame is not None:
             self.fullscreen_requested.emit()
+
+
+def blurred(image: QImage) -> QImage:
+    """The picture's colours without its shapes; null stays null."""
+    for width in BLUR_STEPS if not image.isNull() else ():
+        image = image.scaledToWidth(width, Qt.TransformationMode.SmoothTransformation)
+    return image

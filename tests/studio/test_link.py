@@ -120,6 +120,13 @@ def test_silence_fails_a_request_after_three_tries(qtbot, link, engine):
     assert errors[0].code == "timeout" and "Start" in str(errors[0])
 
 
+def test_an_address_that_cannot_be_one_is_refused_in_one_line(qtbot, link):
+    link.open("ipc://" + "x" * 300)
+    qtbot.waitUntil(lambda: len(link.ears.refused) == 1, timeout=3000)
+    said = str(link.ears.refused[0])
+    assert "no address" in said and "tcp://host:port" in said and "ZMQ" not in said
+
+
 def test_another_major_version_is_refused_naming_both(qtbot, link):
     engine = FakeEngine(major=9)
     link.open(engine.endpoints["control"])

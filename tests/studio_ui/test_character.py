@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from engine.errors import EngineError
 from engine.protocol.character import CharacterSpec, Framing
 from engine.protocol.character_file import read_character, write_character
 from engine.protocol.framing import automatic_framing
@@ -155,6 +156,32 @@ def test_refusal_says_why_and_keeps_the_old_one(app):
     note = app.window.character.note
     assert note.isVisibleTo(app.window) and "64 px" in note.text.text()
     assert not app.window.character.busy.isVisibleTo(app.window)
+
+
+def test_a_refused_first_picture_leaves_a_starter_on_stage(themed, settings, tmp_path):
+    bad = tmp_path / "wall.png"
+    bad.write_bytes(picture())
+    settings.set("character", str(bad))
+    flow = StubFlow(settings)
+    flow.refusal = "no face found"
+    app = StudioApp(settings, flow, tmp_path / "draft.avatar")
+    app.start()
+    flow.state.update_engine(link="ready", detail="again")
+    assert app.edited.source.starter and app.edited.spec.name == "Eileen"
+    assert "No face found" in app.window.character.note.text.text()
+    app.window.close()
+
+
+def test_a_character_the_engine_refuses_gives_way_to_the_one_before(app, tmp_path):
+    write_character(tmp_path / "good.avatar", CharacterSpec(name="Good"), picture())
+    write_character(tmp_path / "bad.avatar", CharacterSpec(name="Bad"), picture("red"))
+    app.opening.open_path(tmp_path / "good.avatar")
+    app.flow.character_loaded.disconnect()  # the next one never gets there
+    app.opening.open_path(tmp_path / "bad.avatar")
+    app.flow.failed.emit(EngineError("face_unusable", "the face is turned away", "another picture"))
+    assert app.edited.spec.name == "Good"
+    assert app.files.recent() == [tmp_path / "good.avatar"]
+    assert "turned away" in app.window.character.note.text.text()
 
 
 @pytest.mark.parametrize("name", ["gone.png", "gone.avatar"])

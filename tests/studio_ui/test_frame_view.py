@@ -15,7 +15,7 @@ from PySide6.QtGui import QImage
 from engine.clock import HEIGHT, WIDTH
 from studio import theme
 from studio.mailbox import Mailbox
-from studio.widgets.frame_view import WINDOW, Banner, FrameView, Hud
+from studio.widgets.frame_view import FADE_S, WINDOW, Banner, FrameView, Hud
 from tests.studio_ui.stub_flow import frame
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +49,25 @@ def test_paints_every_pixel_when_one_is_one(themed, qtbot, fit):
     got = pixels_of(view.grab().toImage())[8:-8, 8:-8]
     inner = np.s_[16:-16, 16:-16, :3]  # the corners of the fitted picture are rounded
     assert np.array_equal(got[inner], shown.pixels[inner])
+
+
+def test_before_the_first_frame_only_colours_show_and_then_they_fade(themed, qtbot, monkeypatch):
+    view, mailbox, _ = viewer(qtbot, 400, 600)
+    view.set_hud_visible(False)
+    stripes = np.zeros((400, 300, 4), np.uint8)
+    stripes[::8] = 255  # detail that a crop would show
+    view.set_still(QImage(stripes.data, 300, 400, QImage.Format.Format_RGB32).copy())
+    waiting = pixels_of(view.grab().toImage())[40:-40, 40:-40, :3]
+    assert 0 < waiting.mean() < 40 and waiting.std() < 4
+    now = [100.0]
+    monkeypatch.setattr("studio.widgets.frame_view.time.monotonic", lambda: now[0])
+    white = np.full((HEIGHT, WIDTH, 4), 255, np.uint8)
+    mailbox.put(frame(1, white))
+    first = pixels_of(view.grab().toImage())[300, 200, 1]
+    now[0] += FADE_S / 2
+    half = pixels_of(view.grab().toImage())[300, 200, 1]
+    now[0] += FADE_S
+    assert first < half < pixels_of(view.grab().toImage())[300, 200, 1] == 255
 
 
 def test_fit_keeps_the_shape_and_the_colours(themed, qtbot):

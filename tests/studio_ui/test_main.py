@@ -17,6 +17,7 @@ def test_addresses(endpoint):
 
 @pytest.mark.parametrize("endpoint", [
     "nonsense", "tcp://host", "http://host:80", "tcp://:80", "ipc://",
+    "tcp://host:0", "tcp://host:65536",
 ])  # fmt: skip
 def test_bad_address_is_one_line_and_status_2(endpoint, tmp_path, capsys):
     status = main(["--settings", str(tmp_path / "s.json"), "--engine", endpoint])
