@@ -13,7 +13,7 @@ import numpy as np
 from engine.clock import SAMPLES_PER_FRAME
 from engine.errors import EngineError
 from engine.speech.encoded import HEAD_OFFSETS_MS, PHONES, EncodedSpeech
-from engine.speech.features import INPUTS, InputStream, MelStream, step_of_frame
+from engine.speech.features import InputStream, MelStream, step_of_frame
 from engine.speech.gate import SpeechGate
 from engine.speech.net import NetStream, load_weights
 from engine.speech.pitch import PITCH_WINDOW, SHRINK, pitch_hz
@@ -48,7 +48,7 @@ class SpeechEncoder:
         for part in (self._net, self._inputs, self._mel, self._halver, self._gate):
             part.reset()
         self._steps, self._frame, self._samples = 0, 0, 0
-        self._waiting = np.zeros((0, INPUTS), np.float32)
+        self._unheard: list[np.ndarray] = []
         self._logits: dict[int, np.ndarray] = {}
         # samples from 440 before the current frame, for its loudness and pitch
         self._pcm = np.zeros(_PITCH_HALF - SAMPLES_PER_FRAME // 2, np.float32)
@@ -70,7 +70,11 @@ class SpeechEncoder:
             )
         self._samples += len(pcm)
         self._pcm = np.concatenate([self._pcm, pcm])
-        self._hear(pcm)
+        self._unheard.append(pcm)
+        if not self._due():
+            return _joined([])  # nothing to answer yet: one long piece costs less than two short
+        self._hear(np.concatenate(self._unheard))
+        self._unheard.clear()
         return self._answer()
 
     def flush(self) -> EncodedSpeech:
@@ -88,16 +92,7 @@ class SpeechEncoder:
         return rest
 
     def _hear(self, pcm: np.ndarray) -> None:
-        """Only even steps answer a frame, so an odd one waits for the next: weights are read
-        once for two steps, which halves the time, and no answer comes later."""
-        fresh = self._inputs.push(self._mel.push(self._halver.push(pcm)))
-        waiting = np.concatenate([self._waiting, fresh])
-        count = len(waiting) - (self._steps + len(waiting) + 1) % 2
-        if count <= 0:
-            self._waiting = waiting
-            return
-        self._waiting = waiting[count:]
-        for row in self._net.push(waiting[:count]):
+        for row in self._net.push(self._inputs.push(self._mel.push(self._halver.push(pcm)))):
             if self._steps >= step_of_frame(0) and self._steps % 2 == 0:
                 self._logits[(self._steps - step_of_frame(0)) // 2] = row
             self._steps += 1
