@@ -1,4 +1,4 @@
-"""MicrophoneSource: an endless run of 20 ms blocks, whatever becomes of the device.
+"""MicrophoneSource: an endless run of blocks, whatever becomes of the device.
 
 While the device is being opened or is lost, silence comes at the pace of the monotonic clock; when
 a device of that name is there again it takes over, and positions go on without a jump.
@@ -53,7 +53,7 @@ class MicrophoneSource:
         while (block := self._microphone.read()) is not None:
             first = self._offset + block.first
             blocks.append(CapturedBlock(first, block.captured_ns, block.samples))
-            self._next = first + SAMPLES_PER_BLOCK
+            self._next = first + len(block.samples)
         return blocks
 
     def captured(self, now_ns: int) -> int | None:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.clock import SAMPLES_PER_BLOCK, ms_to_samples
+from engine.clock import SAMPLES_PER_FRAME, ms_to_samples
 from engine.errors import EngineError
 from engine.protocol import messages as pm
 from engine.protocol.audio_block import AudioBlock
@@ -374,7 +374,7 @@ class SessionFlow(QObject):
     # --- from other threads ---------------------------------------------------------------------
     def _send_block(self, block: AudioBlock) -> None:
         """Voice thread."""
-        if block.capture_time_ns and block.first_sample // SAMPLES_PER_BLOCK % 2 == 0:
+        if block.capture_time_ns and block.first_sample % SAMPLES_PER_FRAME < len(block.samples):
             now_ns = time.monotonic_ns()
             self.timings.add("capture", (now_ns - block.capture_time_ns) / 1e6, now_ns)
         self.link.send_block(block)

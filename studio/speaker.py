@@ -20,6 +20,9 @@ from studio.heard import Marks
 from studio.sample_clock import SampleClock
 
 RING_S = 2
+# A device with less in hand runs dry on a busy machine, and PulseAudio's plugin then needs up to
+# 1.5 s to speak again. The position counts it in; a monitor waits for the picture longer anyway.
+LATENCY_S = 0.08
 
 
 class Sink(Protocol):
@@ -60,7 +63,7 @@ class Speaker:
             with chosen(self.device):
                 self._stream = portaudio.OutputStream(
                     device=self.device.port, samplerate=SAMPLE_RATE, channels=1, dtype="float32",
-                    blocksize=SAMPLE_RATE // 100, latency="low", callback=self._callback,
+                    blocksize=SAMPLE_RATE // 100, latency=LATENCY_S, callback=self._callback,
                 )  # fmt: skip
                 self._stream.start()
         except (portaudio.PortAudioError, ValueError) as error:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.clock import SAMPLES_PER_BLOCK
+from engine.clock import ms_to_samples
 
 FLOOR_DB = -100.0
-HOLD_BLOCKS = 12  # 240 ms: the tail of a word, and the pauses within one, stay
-CLOSE_PER_BLOCK = 0.25  # four blocks from open to shut
+HOLD_SAMPLES = ms_to_samples(240)  # the tail of a word, and the pauses within one, stay
+CLOSE_SAMPLES = ms_to_samples(80)  # from open to shut
+OPEN_SAMPLES = ms_to_samples(2)  # keeps plosives
 HYSTERESIS_DB = 6.0  # closes this far below where it opens
 
 
@@ -46,20 +47,19 @@ class NoiseGate:
         return self._gain > 0.5
 
     def process(self, samples: np.ndarray) -> np.ndarray:
-        """A gated copy of one 20 ms block."""
+        """A gated copy of one block of any length."""
         if self.threshold_db <= FLOOR_DB:
             self._gain = 1.0
             return samples
         level = measure(samples).rms_db
         limit = self.threshold_db - (HYSTERESIS_DB if self._hold else 0.0)
-        self._hold = HOLD_BLOCKS if level >= limit else max(self._hold - 1, 0)
+        self._hold = HOLD_SAMPLES if level >= limit else max(self._hold - len(samples), 0)
         before = self._gain
-        self._gain = 1.0 if self._hold else max(before - CLOSE_PER_BLOCK, 0.0)
+        self._gain = 1.0 if self._hold else max(before - len(samples) / CLOSE_SAMPLES, 0.0)
         if before == self._gain:
             return samples * np.float32(before)
-        # An opening ramp of 2 ms keeps plosives; closing takes the whole block.
         ramp = np.full(len(samples), self._gain, np.float32)
-        turn = SAMPLES_PER_BLOCK // 10 if self._gain > before else len(samples)
+        turn = OPEN_SAMPLES if self._gain > before else len(samples)
         ramp[:turn] = np.linspace(before, self._gain, turn, dtype=np.float32)[: len(samples)]
         return samples * ramp
 

@@ -26,8 +26,8 @@ REASONS = {
     "skipped": "catching up",
 }
 MEANING = {
-    "capture": "Microphone to the studio's hands",
-    "audio": "Collecting the sound of one step",
+    "capture": "Microphone to the engine: one block of sound and its way here",
+    "audio": "In the engine, from the last sound that a frame needs to its turn",
     "encode": "Sound to phone probabilities",
     "denoise": "Generating the motion",
     "decode": "Drawing the picture",

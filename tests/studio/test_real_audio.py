@@ -84,7 +84,7 @@ def test_microphone_hears_what_is_played(pulse):
         microphone.close()
         player.kill()
         player.wait()
-    assert [b.first for b in blocks] == list(range(0, 960 * len(blocks), 960))
+    assert [b.first for b in blocks] == list(range(0, 480 * len(blocks), 480))
     sound = np.concatenate([b.samples for b in blocks])
     heard = sound[np.abs(sound) > 0.01]
     assert len(heard) > SAMPLE_RATE
@@ -93,7 +93,7 @@ def test_microphone_hears_what_is_played(pulse):
     assert spectrum.argmax() == 997
     assert abs(np.sqrt(np.mean(middle**2)) - 0.5 / np.sqrt(2)) < 0.02
     steady = np.diff([block.captured_ns for block in blocks[-60:]]) / 1e6
-    assert abs(np.mean(steady) - 20.0) < 0.5 and steady.min() > 0
+    assert abs(np.mean(steady) - 10.0) < 0.5 and steady.min() > 0
 
 
 def test_speaker_position_agrees_with_what_a_microphone_hears(pulse):
@@ -208,7 +208,7 @@ def test_microphone_loss_is_seen_and_healed_by_name(pulse, watch):
     finally:
         source.close()
     steps = np.diff([block.first for block in blocks])
-    assert (steps >= 960).all(), "positions never go back or overlap"
+    assert (steps >= [len(block.samples) for block in blocks[:-1]]).all(), "positions never go back or overlap"
     real_s = (blocks[-1].captured_ns - blocks[0].captured_ns) / 1e9
     counted_s = (blocks[-1].first - blocks[0].first) / SAMPLE_RATE
     assert abs(counted_s - real_s) < 0.8, "a null sink's monitor is 0.5 s old"
