@@ -198,7 +198,7 @@ def test_microphone_loss_is_seen_and_healed_by_name(pulse, watch):
         wait_for(lambda: read()._microphone is not None, 6)
         pulse.unplug("booth")
         lost_s = wait_for(lambda: read().is_lost, 3)
-        wait_for(lambda: read() and len(blocks) > 200, 6)
+        wait_for(lambda: read() and len(blocks) > 200 and "is not there" in source.why, 6)
         assert source.is_lost and "is not there" in source.why
         pulse.plug("booth", "Booth")
         healed_s = wait_for(lambda: not read().is_lost and source._microphone is not None, 8)
