@@ -58,6 +58,7 @@ class ChunkLoop:
         self._reset = True  # the next run begins with reset() rather than interrupt()
         self._settings: dict[str, float] | None = None
         self._step_since = 0.0
+        self._ending = False
         self._stopping = threading.Event()
         self._decoder = DecoderThread(
             bus, self.pool, LATENTS_QUEUED, deliver, self._fail, self._is_old, self._stopping
@@ -89,8 +90,13 @@ class ChunkLoop:
         return {"generator": now - since if since else 0.0, "decoder": self._decoder.busy_s(now)}
 
     def finish(self, timeout_s: float) -> bool:
-        """Let everything queued run to its end, then stop. False: still busy after the time."""
-        self._offer(None)
+        """Let everything queued run to its end, then stop. False: still busy after the time.
+
+        May be called again until it is True.
+        """
+        if not self._ending:
+            self._ending = True  # a second end mark would find no reader and fill the queue
+            self._offer(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive() and self._decoder.join(timeout_s)
 

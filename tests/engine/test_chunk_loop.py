@@ -148,6 +148,20 @@ def test_an_error_is_told_once_and_nothing_hangs(make):
     assert loop.finish(5)
 
 
+def test_finish_may_be_asked_again_and_again_while_the_decoder_is_slow(make):
+    hold = threading.Event()
+    loop, delivered, _ = make(Recorder(hold_decode=hold))
+    loop.put(1, chunk(0))
+    # More often than the queue is deep: a second end mark would find nobody to read it.
+    asked = threading.Thread(target=lambda: [loop.finish(0.001) for _ in range(20)], daemon=True)
+    asked.start()
+    asked.join(10)
+    assert not asked.is_alive()
+    hold.set()
+    assert loop.finish(10)
+    assert delivered.get(timeout=10).latents.chunk_index == 0
+
+
 def test_busy_says_for_how_long(make):
     release = threading.Event()
     model = Recorder(hold_step=release)
