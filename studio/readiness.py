@@ -11,7 +11,8 @@ def what_is_missing(state: StudioState, is_running: bool) -> EngineError | None:
     if state.character.spec is None:
         return EngineError("not_ready", "there is no character yet", "open or drop a picture")
     if not is_running and state.session.state != "COMPLETED":
-        return EngineError("not_ready", "the character is not on stage yet", "wait a moment")
+        hint = "it begins by itself" if state.character.busy else "open it again, or another one"
+        return EngineError("not_ready", "the character is not on stage yet", hint)
     if state.voice.kind == "none":
         return EngineError("not_ready", "there is no voice", "choose a microphone or a file")
     return None

@@ -222,12 +222,12 @@ class SessionFlow(QObject):
 
     # --- going live -----------------------------------------------------------------------------
     def go_live(self) -> None:
-        """Start sending the voice; without a character or engine: `failed` says what is missing."""
+        """Start sending the voice, now or once a loading character is up; `failed` says why not."""
         missing = what_is_missing(self.state, self.talk.is_running)
+        self._wants_live = missing is None or self.state.character.busy
         if missing is not None:
             self.failed.emit(missing)
             return
-        self._wants_live = True
         self._change_epoch(self._live)
 
     def _live(self, done: pm.Done) -> None:

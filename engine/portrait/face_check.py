@@ -33,7 +33,7 @@ def check(
         raise EngineError(
             "no_face",
             "no face was found in the picture",
-            "choose one with a single face from the front, or place the points by hand",
+            "choose one with a single face from the front",
         )
     if not 0 <= chosen < len(faces):
         raise EngineError(

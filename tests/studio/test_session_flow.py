@@ -188,6 +188,15 @@ def test_a_killed_engine_comes_back_with_everything(stage, tmp_path):
     assert "killed by signal 9" in " ".join(map(str, s.errors)) or s.errors == []
 
 
+def test_going_live_too_early_is_told_and_kept_in_mind(stage):
+    s = stage(voice="microphone")
+    s.flow.open_character(CharacterSpec(name="Meter"), b"meter")
+    s.flow.start()
+    s.flow.go_live()
+    assert "begins by itself" in str(s.errors[0]) and not s.flow.state.session.live
+    s.wait(lambda: s.flow.state.session.live, 30)
+
+
 def test_interruption_drops_what_was_under_way(stage, tmp_path):
     s = stage(voice="microphone")  # no device: silence at the pace of the clock
     s.on_stage()
