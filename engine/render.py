@@ -32,6 +32,9 @@ from engine.stats import StageStats
 
 SYNTHETIC = "synthetic weights"
 PIECE = SAMPLE_RATE  # longest piece of sound handed on at once: the chunker's ring holds 4 s
+# Nobody waits for a frame here, and in chunks of four the encoder reads its weights once for all of
+# them: 14.1 against 16.1 ms of CPU a frame (bench portrait, 2 cores of an AMD EPYC).
+OFFLINE: dict[str, dict[str, float]] = {"portrait": {"frames_per_chunk": 4.0}}
 
 
 class Render:
@@ -123,7 +126,7 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     line = ProgressLine()
     try:
         begun = time.monotonic()
-        chosen = {"synthetic": 1.0} if options.synthetic else {}
+        chosen = {"synthetic": 1.0} if options.synthetic else dict(OFFLINE.get(options.model, {}))
         factory = ModelFactory(options.model, chosen, options.folders)
         _, models = factory.load(picture, spec, line.say, lambda: False)
         ingest_s = time.monotonic() - begun
