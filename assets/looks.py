@@ -75,8 +75,6 @@ def quiff(sheet: Sheet, look: Look) -> None:
     _hair(sheet, look, outline, strands)
 
 
-
-
 def elf_ears(sheet: Sheet, look: Look) -> None:
     for side in (1, -1):
         outer = shape([(side * 1.7, -0.35), (side * 2.3, -0.75), (side * 3.25, -1.45),

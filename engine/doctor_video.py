@@ -15,20 +15,29 @@ from kernels import ops
 PLACES = (("avatar-5b", 1), ("avatar-57b", 2), ("avatar-57b", 3), ("avatar-57b", 4))
 
 
+def _needed(name: str, ranks: int) -> int:
+    """Bytes on each of `ranks` GPUs."""
+    config = preset(name)
+    return plan(config, shard(config, 0, ranks), Way()).total
+
+
 def video_rows() -> list[tuple[str, str, str, str]]:
     """(what, status, found, remedy), as `engine.doctor` shows them."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    free = torch.cuda.mem_get_info()[0] if device.type == "cuda" else 0
+    if device.type == "cpu":
+        sizes = ", ".join(f"{name} x {n} {_needed(name, n) / GIB:.0f}" for name, n in PLACES)
+        found = f"no CUDA GPU here; GiB needed on each: {sizes}"
+        return [("Video models", "warning", found, "only these need one, portrait does not")]
+    free = torch.cuda.mem_get_info()[0]
     rows = []
     for name, ranks in PLACES:
         config = preset(name)
         needed = plan(config, shard(config, 0, ranks), Way())
         found = f"{needed.sentence()}, {free / GIB:.1f} GiB are free here"
-        # nothing is wrong with a machine that has no GPU: the portrait model needs none
-        status = "warning" if 0 < free < needed.total else "ok"
+        status = "warning" if free < needed.total else "ok"
         rows.append((f"{name} x {ranks}", status, found, ""))
     paths = ops.paths(device)
     slow = {op: why for op, why in paths.items() if why != "fast"}
     found = f"{len(paths) - len(slow)} of {len(paths)} on their fast path"
     why = f" ({next(iter(slow.values()))})" if slow else ""
-    return [*rows, ("GPU kernels", "warning" if slow and free else "ok", found + why, "")]
+    return [*rows, ("GPU kernels", "warning" if slow else "ok", found + why, "")]

@@ -262,4 +262,3 @@ class LiveSession:
         self._send(self._open)
         if self._load is not None:
             self._send(wm.LoadJob(RELOAD, self.number, self._load.spec, self._load.picture))
-

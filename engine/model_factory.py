@@ -46,9 +46,7 @@ def check_model(model: str) -> None:
 class ModelFactory:
     """Makes generators and decoders of one model with one set of options."""
 
-    def __init__(
-        self, model: str, options: dict[str, float], folders: Folders
-    ) -> None:
+    def __init__(self, model: str, options: dict[str, float], folders: Folders) -> None:
         check_model(model)
         self._folders = folders
         self.model = model

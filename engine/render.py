@@ -31,6 +31,7 @@ from engine.protocol.character_file import read_character
 from engine.stats import StageStats
 
 SYNTHETIC = "synthetic weights"
+PICTURE_CODES = ("bad_picture", "no_face", "face_unusable")
 PIECE = SAMPLE_RATE  # longest piece of sound handed on at once: the chunker's ring holds 4 s
 # Nobody waits for a frame here, and in chunks of four the encoder reads its weights once for all of
 # them: 14.1 against 16.1 ms of CPU a frame (bench portrait, 2 cores of an AMD EPYC).
@@ -128,7 +129,13 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
         begun = time.monotonic()
         chosen = {"synthetic": 1.0} if options.synthetic else dict(OFFLINE.get(options.model, {}))
         factory = ModelFactory(options.model, chosen, options.folders)
-        _, models = factory.load(picture, spec, line.say, lambda: False)
+        try:
+            _, models = factory.load(picture, spec, line.say, lambda: False)
+        except EngineError as error:
+            if error.code not in PICTURE_CODES or options.image is None:
+                raise
+            named = f"{options.image.name}: {error.message}"
+            raise EngineError(error.code, named, error.hint) from error
         ingest_s = time.monotonic() - begun
         result = _render(options, audio, models, line)
     finally:

@@ -106,7 +106,9 @@ def row_benches() -> Iterator[Bench]:
         return (x, y, *vectors, _normal(rows, width, kind=FP8), out_scale)
 
     size = rows * width
-    yield Bench("residual + gate + norm + modulate + fp8", "residual_norm", lambda: norm(scale), 7 * size)  # noqa: E501
+    yield Bench(
+        "residual + gate + norm + modulate + fp8", "residual_norm", lambda: norm(scale), 7 * size
+    )
     yield Bench("the same, a scale a row", "residual_norm", lambda: norm(per_row), 7 * size)
     yield Bench(
         "GELU + fp8", "gelu",
@@ -150,7 +152,9 @@ def ring_benches() -> Iterator[Bench]:
 
     flops = 4.0 * rows * ring * width
     size = rows * width
-    yield Bench("qk-norm + rotary + store", "qk_norm_rope_store", lambda: store(torch.bfloat16), 12 * size)  # noqa: E501
+    yield Bench(
+        "qk-norm + rotary + store", "qk_norm_rope_store", lambda: store(torch.bfloat16), 12 * size
+    )
     yield Bench("the same into fp8", "qk_norm_rope_store", lambda: store(FP8), 9 * size)
     yield Bench("ring attention bf16", "ring_attention", lambda: attend(torch.bfloat16), 0, flops)
     yield Bench("ring attention fp8", "ring_attention", lambda: attend(FP8), 0, flops, "fp8")

@@ -397,4 +397,3 @@ class SessionFlow(QObject):
             self.choose_file(Path(audio_file))
         else:
             self.choose_microphone(self.settings.text("microphone"))
-

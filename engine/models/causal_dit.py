@@ -252,9 +252,7 @@ class CausalDit:
             return None
         return self.scales.at(layer, site) if self.static else self.buffers.row_scale[:count]
 
-    def _observed(
-        self, values: Tensor, scale: Tensor | None, layer: int, site: int
-    ) -> Activation:
+    def _observed(self, values: Tensor, scale: Tensor | None, layer: int, site: int) -> Activation:
         if scale is not None and not self.static and not self.scales.frozen:
             self.scales.observe(layer, site, scale)
         return Activation(values, scale)

@@ -24,5 +24,5 @@ def flat_share(pixels: np.ndarray, landmarks: np.ndarray) -> float:
 
 
 def guess_style(pixels: np.ndarray, landmarks: np.ndarray) -> str:
-    """"photo" or "drawn" from a canvas [h, w, 4] and its landmarks [478, 3]."""
+    """ "photo" or "drawn" from a canvas [h, w, 4] and its landmarks [478, 3]."""
     return "drawn" if flat_share(pixels, landmarks) > DRAWN_SHARE else "photo"

@@ -73,8 +73,14 @@ class MeterGenerator:
         assert len(self._held) == self.lookahead_samples
         rms = np.sqrt((now.reshape(chunk.frame_count, 2000) ** 2).mean(1))
         ms = (time.monotonic() - begun) * 1000
-        return Latents(chunk.epoch, chunk.index, chunk.first_frame, chunk.frame_count,
-                       rms * self.settings["mouth"], {"encode": ms, "denoise": ms})
+        return Latents(
+            chunk.epoch,
+            chunk.index,
+            chunk.first_frame,
+            chunk.frame_count,
+            rms * self.settings["mouth"],
+            {"encode": ms, "denoise": ms},
+        )
 
     def set_settings(self, settings):
         self.settings = settings
@@ -97,7 +103,7 @@ class MeterDecoder:
             time.sleep(0.003)  # faster than any real decoder, slower than the subscriber's socket
             picture[:] = self.colour
             height = picture.shape[0]
-            picture[height - int(height * min(level, 1.0)):] = 220
+            picture[height - int(height * min(level, 1.0)) :] = 220
             picture[0, 0] = round(100 * min(float(level), 1.0))
 
     def set_settings(self, settings):

@@ -19,7 +19,10 @@ from tests.engine.wire_client import ROOT
 def engine(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "engine", *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -28,10 +31,17 @@ def test_unknown_keys_name_the_nearest():
         make_config({"runtimedir": "/tmp"})
 
 
-@pytest.mark.parametrize("values", [
-    {"port": "80"}, {"port": 70_000}, {"port": True}, {"parent_pid": -1}, {"log_level": "loud"},
-    {"token": 1},
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"port": "80"},
+        {"port": 70_000},
+        {"port": True},
+        {"parent_pid": -1},
+        {"log_level": "loud"},
+        {"token": 1},
+    ],
+)
 def test_bad_values_are_refused(values):
     with pytest.raises(EngineError) as caught:
         make_config(values)
@@ -49,11 +59,19 @@ def test_the_command_line_overrides_the_file(tmp_path):
         read_config_file(file)
 
 
-@pytest.mark.parametrize("arguments", [
-    ["serv"], ["serve", "--port", "x"], ["render"], ["train", "dance"], ["bench", "--model", "q"],
-    ["serve", "--config", "/absent.toml"], ["doctor", "--fast"],
-    ["bench", "--image", "/absent.png", "--json-lines"],
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serv"],
+        ["serve", "--port", "x"],
+        ["render"],
+        ["train", "dance"],
+        ["bench", "--model", "q"],
+        ["serve", "--config", "/absent.toml"],
+        ["doctor", "--fast"],
+        ["bench", "--image", "/absent.png", "--json-lines"],
+    ],
+)
 def test_bad_use_is_one_line_and_exit_status_2(arguments):
     done = engine(*arguments)
     assert done.returncode == 2 and done.stdout == ""
@@ -64,7 +82,8 @@ def test_doctor_is_a_table_and_one_json_object():
     done = engine("doctor", "--json")
     rows = json.loads(done.stdout)["rows"]
     assert {"Python", "numpy", "Qt libraries", "PortAudio", "GPU", "Disk", "CURVE"} <= {
-        row["what"] for row in rows}
+        row["what"] for row in rows
+    }
     assert done.returncode == int(any(row["status"] == "missing" for row in rows))
     assert all(row["remedy"] for row in rows if row["status"] != "ok")
     table = engine("doctor").stdout
@@ -77,6 +96,9 @@ def test_doctor_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "MIN_DISK_GIB", 1e9)
     rows = {row[0]: row for row in doctor.examine(Folders(tmp_path / "a" / "b", tmp_path))}
     assert rows["surely-no-such-package"][1:] == (
-        "missing", "not installed", "pip install surely-no-such-package")
+        "missing",
+        "not installed",
+        "pip install surely-no-such-package",
+    )
     assert rows["Face model"][1] == "missing" and "run" in rows["Face model"][3]
     assert rows["Speech weights"][1] == "missing" and rows["Disk"][1] == "warning"

@@ -18,8 +18,10 @@ from engine.protocol import audio_block, frame
 from engine.protocol import messages as pm
 from tests.engine.test_protocol import ALL, example
 
-VALID = [msgspec.msgpack.encode(pm.RequestEnvelope(i, example(k)))
-         for i, k in enumerate(k for k in ALL if k in pm.Request.__args__)]
+VALID = [
+    msgspec.msgpack.encode(pm.RequestEnvelope(i, example(k)))
+    for i, k in enumerate(k for k in ALL if k in pm.Request.__args__)
+]
 
 
 def mangled(random, data):
@@ -42,8 +44,13 @@ def mangled(random, data):
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400))
 def test_decoders_raise_nothing_else(data):
-    for decode in (pm.decode_request, pm.decode_reply, pm.decode_telemetry,
-                   audio_block.decode, frame.decode):
+    for decode in (
+        pm.decode_request,
+        pm.decode_reply,
+        pm.decode_telemetry,
+        audio_block.decode,
+        frame.decode,
+    ):
         try:
             decode(data)
         except EngineError as error:
@@ -60,13 +67,16 @@ def test_mangled_messages_decode_or_are_refused():
             assert error.code == "bad_message"
 
 
-@pytest.mark.parametrize("bomb", [
-    b"\x91" * 100_000,  # nested arrays
-    b"\x82\xa2id\x01\xa4body" + b"\x81\xa4type" * 50_000,
-    b"\xdf\xff\xff\xff\xff",  # a map of 4 billion entries
-    b"\x82\xa2id\x01\xa4body\x82\xa4type\xafinspect_picture\xa7picture\xc6\xff\xff\xff\xff",
-    b"",
-])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        b"\x91" * 100_000,  # nested arrays
+        b"\x82\xa2id\x01\xa4body" + b"\x81\xa4type" * 50_000,
+        b"\xdf\xff\xff\xff\xff",  # a map of 4 billion entries
+        b"\x82\xa2id\x01\xa4body\x82\xa4type\xafinspect_picture\xa7picture\xc6\xff\xff\xff\xff",
+        b"",
+    ],
+)
 def test_bombs_are_refused(bomb):
     with pytest.raises(EngineError):
         pm.decode_request(bomb)
@@ -98,8 +108,9 @@ def test_audio_lane(engine, client):
     process = psutil.Process(engine.process.pid)
     opened = client.open()
     started = client.ask(pm.Start(session=opened.session))
-    good = audio_block.encode(audio_block.AudioBlock(
-        opened.session, started.epoch, 0, 1, np.zeros(960, np.float32)))
+    good = audio_block.encode(
+        audio_block.AudioBlock(opened.session, started.epoch, 0, 1, np.zeros(960, np.float32))
+    )
     before = process.memory_info().rss
     for i in range(3_000):
         header = bytearray(good)

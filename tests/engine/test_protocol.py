@@ -19,8 +19,14 @@ from engine.protocol.frame import Frame
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {
-    int: 3, str: "some words", bool: True, float: 0.5, bytes: b"\0\1", list[str]: ["a"],
-    dict[str, float]: {"k": 1.5}, list[int]: [1, 2],
+    int: 3,
+    str: "some words",
+    bool: True,
+    float: 0.5,
+    bytes: b"\0\1",
+    list[str]: ["a"],
+    dict[str, float]: {"k": 1.5},
+    list[int]: [1, 2],
     list[tuple[float, float, float]]: [(1.0, 2.0, 3.0)],
     list[tuple[str, str, str, str]]: [("a", "ok", "b", "c")],
 }

@@ -171,9 +171,11 @@ def test_sessions_of_a_vanished_studio_are_closed(tmp_path, monkeypatch):
     gone, watcher = WireClient(engine.ready), WireClient(engine.ready)
     gone.open()
     gone.close()
+
     def closed(frames, telemetry):
         watcher.send(pm.Ping())
         return any(s.state == "CANCELLED" for s in states(telemetry))
+
     watcher.collect(closed, timeout_s=20)
     watcher.close()
     assert engine.close() == 0
@@ -183,9 +185,19 @@ def test_sessions_of_a_vanished_studio_are_closed(tmp_path, monkeypatch):
 def test_the_engine_ends_with_its_parent(tmp_path):
     parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     engine = subprocess.Popen(
-        [sys.executable, "-m", "engine", "serve", "--runtime-dir", str(tmp_path),
-         "--parent-pid", str(parent.pid)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [
+            sys.executable,
+            "-m",
+            "engine",
+            "serve",
+            "--runtime-dir",
+            str(tmp_path),
+            "--parent-pid",
+            str(parent.pid),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert engine.stdout.readline()
     children = psutil.Process(engine.pid).children()

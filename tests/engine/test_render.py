@@ -28,11 +28,30 @@ def render(folder, audio, *more, out="out.mp4"):
     picture = folder / "picture"
     picture.write_bytes(b"meter")
     return subprocess.Popen(
-        [sys.executable, "-m", "engine", "render", "--model", "meter",
-         "--model-module", "tests.engine.meter_model", "--image", str(picture),
-         "--audio", str(audio), "--out", str(folder / out), "--json",
-         "--cache-dir", str(folder / "cache"), *more],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "engine",
+            "render",
+            "--model",
+            "meter",
+            "--model-module",
+            "tests.engine.meter_model",
+            "--image",
+            str(picture),
+            "--audio",
+            str(audio),
+            "--out",
+            str(folder / out),
+            "--json",
+            "--cache-dir",
+            str(folder / "cache"),
+            *more,
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -41,8 +60,10 @@ def levels(path):
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         scale = float(stream.time_base) * 48_000
-        return [(f.to_ndarray(format="gray")[-4].mean(), f.pts * scale)
-                for f in container.decode(stream)]
+        return [
+            (f.to_ndarray(format="gray")[-4].mean(), f.pts * scale)
+            for f in container.decode(stream)
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +172,17 @@ def silent_video(path):
         container.mux(stream.encode(None))
 
 
-@pytest.mark.parametrize(("name", "make", "words"), [
-    ("empty.wav", lambda p: p.write_bytes(b""), "is empty"),
-    ("noise.mp3", lambda p: p.write_bytes(bytes(range(256)) * 40), "cannot be read as audio"),
-    ("film.mp4", silent_video, "no audio stream"),
-    ("none.wav", lambda p: write_wav(p, np.zeros(0)), "no"),
-    ("absent.wav", lambda p: None, "is not a file"),
-    ("words.wav", lambda p: p.write_text("not audio at all"), "cannot be read as audio"),
-])
+@pytest.mark.parametrize(
+    ("name", "make", "words"),
+    [
+        ("empty.wav", lambda p: p.write_bytes(b""), "is empty"),
+        ("noise.mp3", lambda p: p.write_bytes(bytes(range(256)) * 40), "cannot be read as audio"),
+        ("film.mp4", silent_video, "no audio stream"),
+        ("none.wav", lambda p: write_wav(p, np.zeros(0)), "no"),
+        ("absent.wav", lambda p: None, "is not a file"),
+        ("words.wav", lambda p: p.write_text("not audio at all"), "cannot be read as audio"),
+    ],
+)
 def test_bad_audio_is_one_line(tmp_path, name, make, words):
     make(tmp_path / name)
     process = render(tmp_path, tmp_path / name)
@@ -200,15 +224,18 @@ def test_an_older_file_stays_when_a_render_fails(tmp_path):
     assert (tmp_path / "out.mp4").read_bytes() == b"precious"
 
 
-@pytest.mark.parametrize(("more", "words"), [
-    (["--settings", "mouth=9"], "0 to 2"),
-    (["--settings", "mout=1"], "mouth"),
-    (["--settings", "mouth=x"], "not understood"),
-    (["--out", "/nowhere/at/all.mp4"], "existing folder"),
-    (["--out", "film.avi"], ".mp4"),
-    (["--model", "portrat"], "portrait"),
-    (["--image", "/absent.png"], "cannot be read"),
-])
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--settings", "mouth=9"], "0 to 2"),
+        (["--settings", "mout=1"], "mouth"),
+        (["--settings", "mouth=x"], "not understood"),
+        (["--out", "/nowhere/at/all.mp4"], "existing folder"),
+        (["--out", "film.avi"], ".mp4"),
+        (["--model", "portrat"], "portrait"),
+        (["--image", "/absent.png"], "cannot be read"),
+    ],
+)
 def test_bad_options_name_the_remedy(tmp_path, more, words):
     write_wav(tmp_path / "a.wav", np.zeros(4_800))
     process = render(tmp_path, tmp_path / "a.wav", *more)

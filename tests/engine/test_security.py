@@ -86,7 +86,10 @@ def test_loopback_needs_none(host):
 def test_refusal_is_one_line_with_exit_status_2():
     done = subprocess.run(
         [sys.executable, "-m", "engine", "serve", "--bind", "0.0.0.0"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 2 and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1 and "--curve-key-dir" in done.stderr

@@ -25,10 +25,25 @@ class EngineUnderTest:
     def __init__(self, tmp_path, *arguments, stdin=None):
         self.log = (tmp_path / "engine.log").open("w")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine", "serve", "--runtime-dir", str(tmp_path),
-             "--cache-dir", str(tmp_path / "cache"), "--parent-pid", str(os.getpid()),
-             "--model-module", "tests.engine.meter_model", *arguments],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log, text=True,
+            [
+                sys.executable,
+                "-m",
+                "engine",
+                "serve",
+                "--runtime-dir",
+                str(tmp_path),
+                "--cache-dir",
+                str(tmp_path / "cache"),
+                "--parent-pid",
+                str(os.getpid()),
+                "--model-module",
+                "tests.engine.meter_model",
+                *arguments,
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
             env={**os.environ, "AVATAR_LOG": "debug"},
         )
         line = self.process.stdout.readline()
@@ -64,7 +79,10 @@ class WireClient:
         if self.keys:
             server, public, secret = self.keys
             socket.curve_serverkey, socket.curve_publickey, socket.curve_secretkey = (
-                server, public, secret)
+                server,
+                public,
+                secret,
+            )
         if kind == zmq.DEALER and self.name:
             socket.setsockopt(zmq.ROUTING_ID, self.name)
         if kind == zmq.SUB:
@@ -91,8 +109,11 @@ class WireClient:
         """A READY session."""
         opened = self.ask(pm.OpenSession(model="meter", options=options))
         assert isinstance(opened, pm.SessionOpened), opened
-        loaded = self.ask(pm.LoadCharacter(
-            session=opened.session, spec=pm.CharacterSpec(name="Meter"), picture=picture))
+        loaded = self.ask(
+            pm.LoadCharacter(
+                session=opened.session, spec=pm.CharacterSpec(name="Meter"), picture=picture
+            )
+        )
         assert isinstance(loaded, pm.CharacterLoaded), loaded
         return opened
 

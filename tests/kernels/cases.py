@@ -119,8 +119,9 @@ def picture_cases(
                 pixels.copy_(draw(*pixels.shape).to(kind))
                 weight = draw(columns, kt * ks * ks * channels).mul(0.05).to(kind)
                 bias = draw(columns, dtype=torch.float32)
-                out, residual = draw.blank(frames * grid.rows, columns), draw(
-                    frames * grid.rows, columns
+                out, residual = (
+                    draw.blank(frames * grid.rows, columns),
+                    draw(frames * grid.rows, columns),
                 )
                 name = f"causal_conv {label}->{columns} {kt}x{ks}"
                 args = (used, weight, bias, out, base, grid, frames, (kt, ks), residual, 0.5)
@@ -135,9 +136,7 @@ def picture_cases(
             yield Case(f"spread {label} {times}", "spread", args, (1,))
 
 
-def error_of(
-    case: Case, fast: Callable[..., None], truth: Callable[..., None]
-) -> float:
+def error_of(case: Case, fast: Callable[..., None], truth: Callable[..., None]) -> float:
     """Largest relative error over the case's outputs, each path on copies of its own."""
     results = []
     for function in (fast, truth):

@@ -20,9 +20,7 @@ PICTURE = ((68, 44, 1024, 1024, 1), (68, 44, 256, 256, 4), (31, 17, 128, 16, 2),
 
 @pytest.mark.gpu
 @needs_gpu
-@pytest.mark.parametrize(
-    "op", [op for op in ops.FAST if op != "fp8_linear"]
-)
+@pytest.mark.parametrize("op", [op for op in ops.FAST if op != "fp8_linear"])
 def test_fast_path_equals_truth(op: str) -> None:
     draw = Draw("cuda", torch.bfloat16)
     cases = chain(

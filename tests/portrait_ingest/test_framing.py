@@ -94,9 +94,7 @@ def test_landmarks_move_with_the_pixels(zoom: float, working_scale: int) -> None
     points[:3, :2] = spots
     points *= working_scale
     # The picture's own px may be more than the working ones.
-    picture = Picture(
-        picture.pixels, 700 * working_scale, 1100 * working_scale, 1 / working_scale
-    )
+    picture = Picture(picture.pixels, 700 * working_scale, 1100 * working_scale, 1 / working_scale)
     if working_scale == 2:
         points[:, :2] += 0.5  # the middle of a working px lies half an own px further
     canvas = to_canvas(picture, face_of_points(points), Framing(0.5, 0.43, zoom))
