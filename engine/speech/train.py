@@ -118,7 +118,9 @@ class Trainer:
     def _follow(self) -> None:
         keep = min(self.plan.averaging, (self.done + 1) / (self.done + 10))
         state = self.net.state_dict()
-        torch._foreach_lerp_(list(self.average.values()), list(state.values()), 1 - keep)
+        # One launch for all tensors; its public face is torch.optim.swa_utils, a module around it.
+        lerp = torch._foreach_lerp_  # pyright: ignore[reportPrivateImportUsage]
+        lerp(list(self.average.values()), list(state.values()), 1 - keep)
 
     @property
     def hours_heard(self) -> float:
