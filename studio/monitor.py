@@ -25,6 +25,7 @@ class Monitor:
         self._resampler = DriftResampler()
         self._follow = Follow()
         self._primed = False
+        self._held = 0  # samples that the device keeps beyond what was queued, as far as known
         self.delay: int | None = None
 
     def restart(self, sink: Sink) -> None:
@@ -41,9 +42,12 @@ class Monitor:
         heard = sink.position(now_ns)
         self.delay = None if heard is None else captured - heard
         if self.delay is not None and abs(self.delay - wanted) > JUMP:
+            # What the device holds back comes on top of the silence: less of that, or every start
+            # would be off by as much and begin again.
+            self._held = min(max(self._held + self.delay - wanted, 0), wanted)
             self.restart(sink)
         if not self._primed:
-            self._prime(first, wanted - (captured - first), sink)
+            self._prime(first, wanted - (captured - first) - self._held, sink)
             self.delay = None
         elapsed_s = len(samples) / SAMPLE_RATE
         ratio = 1.0 if self.delay is None else self._follow.ratio(self.delay, wanted, elapsed_s)
