@@ -43,6 +43,8 @@ MAX_AHEAD = 3  # chunks in flight, as in a live session
 def run_bench(model: str, arguments: list[str], as_json: bool, folders: Folders) -> int:
     from engine.cli import emit
 
+    if "--plan" in arguments:
+        return _plan(model, arguments, as_json)
     if model not in BENCHES:
         known = ", ".join(BENCHES)
         raise EngineError("unknown_model", f"no benchmark of {model!r}", f"use {known}")
@@ -53,6 +55,20 @@ def run_bench(model: str, arguments: list[str], as_json: bool, folders: Folders)
     else:
         for key, value in result.items():
             print(f"{key:<20} {value}")  # noqa: T201
+    return 0
+
+
+def _plan(model: str, arguments: list[str], as_json: bool) -> int:
+    from engine.cli import emit
+    from engine.rank_plan import command, table
+
+    # the plan is of the model that needs several GPUs, unless one is named
+    named = [] if model == "portrait" else ["--model", model]
+    report = command([*named, *arguments])
+    if as_json:
+        emit(report)
+    else:
+        print("\n".join(table(report)))  # noqa: T201
     return 0
 
 
