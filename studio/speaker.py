@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine.clock import SAMPLE_RATE
-from engine.errors import EngineError
-from studio.audio_devices import Device, chosen, load_portaudio
-from studio.audio_io import FIRST_CALLBACK_NS, MAX_AGE_S, SILENT_AFTER_NS
+from studio.audio_devices import Device
 from studio.audio_ring import AudioRing
+from studio.device_stream import MAX_AGE_S, DeviceStream
 from studio.heard import Marks
 from studio.sample_clock import SampleClock
 
@@ -44,34 +43,23 @@ class Speaker:
         self.device = device
         self.clock = SampleClock()  # of played samples
         self.underruns = 0
-        self._stream: Any = None
+        self._device = DeviceStream(device, "speaker")
         self._ring = AudioRing(RING_S * SAMPLE_RATE)
         self._marks = Marks()
         self._stamp = (0, 0, 0)  # (run, played position, monotonic ns), replaced whole
         self._stamped = (0, 0, 0)
         self._run = 0  # raised by every pause: positions within a run are evenly spaced in time
-        self._called_ns = self._opened_ns = 0
         self._flush_to = 0
 
     def open(self) -> None:
         """Start playing silence. EngineError("device_lost") if the device cannot be opened."""
-        portaudio = load_portaudio()
-        if portaudio is None:
-            raise EngineError("device_lost", "PortAudio is not installed", "install libportaudio2")
-        self._opened_ns = time.monotonic_ns()
-        try:
-            with chosen(self.device):
-                self._stream = portaudio.OutputStream(
-                    device=self.device.port, samplerate=SAMPLE_RATE, channels=1, dtype="float32",
-                    blocksize=SAMPLE_RATE // 100, latency=LATENCY_S, callback=self._callback,
-                )  # fmt: skip
-                self._stream.start()
-        except (portaudio.PortAudioError, ValueError) as error:
-            self.close()
-            raise EngineError(
-                "device_lost", f"speaker {self.device.name or 'default'!r} cannot be opened",
-                "plug it in again or choose another",
-            ) from error  # fmt: skip
+        self._device.open(self._make_stream)
+
+    def _make_stream(self, portaudio: Any) -> Any:
+        return portaudio.OutputStream(
+            device=self.device.port, samplerate=SAMPLE_RATE, channels=1, dtype="float32",
+            blocksize=SAMPLE_RATE // 100, latency=LATENCY_S, callback=self._callback,
+        )  # fmt: skip
 
     def write(self, samples: np.ndarray, first_sample: int, next_sample: int) -> None:
         """Queue `samples`, which are the session's samples from `first_sample` to `next_sample`."""
@@ -103,17 +91,10 @@ class Speaker:
         self._stamp = (0, 0, 0)
 
     def is_alive(self, now_ns: int) -> bool:
-        if self._stream is None or not self._stream.active:
-            return False
-        if self._called_ns == 0:
-            return now_ns - self._opened_ns < FIRST_CALLBACK_NS
-        return now_ns - self._called_ns < SILENT_AFTER_NS
+        return self._device.is_alive(now_ns)
 
     def close(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.abort(ignore_errors=True)
-            stream.close(ignore_errors=True)
+        self._device.close()
 
     def _callback(self, outdata: np.ndarray, frames: int, when: Any, status: Any) -> None:
         """Device thread: copy, stamp, nothing else."""
@@ -131,4 +112,4 @@ class Speaker:
         if count < frames:
             self.underruns += count > 0
             self._run += 1
-        self._called_ns = now
+        self._device.called(now)

@@ -30,8 +30,7 @@ METER = ["--model-module", "tests.engine.meter_model"]
 def no_devices(monkeypatch):
     """A machine without any audio device, whatever this one has."""
     monkeypatch.setattr("studio.audio_devices.load_portaudio", lambda: None)
-    monkeypatch.setattr("studio.audio_io.load_portaudio", lambda: None)
-    monkeypatch.setattr("studio.speaker.load_portaudio", lambda: None)
+    monkeypatch.setattr("studio.device_stream.load_portaudio", lambda: None)
     assert sound_out.find_device
 
 
