@@ -58,9 +58,12 @@ class ShiftCache:
             cos, sin = self.sink_phases.cos, self.sink_phases.sin
             reference.rotate_rows(self.sink, cos, sin, self.k[:, : self.layout.sink_tokens])
 
-    def store(self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor) -> None:
+    def store(
+        self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor,
+        sums: Tensor | None = None,
+    ) -> None:  # fmt: skip
         phases = self.sink_phases if self._in_sink else self.phases
-        raw_q, raw_k, v = normed(qkv, q_weight, k_weight, q)
+        raw_q, raw_k, v = normed(qkv, q_weight, k_weight, q, sums, self.layout.inner)
         q.copy_(reference.rotate(raw_q, phases.cos, phases.sin))
         if self._in_sink:
             self.sink[layer] = raw_k
@@ -125,8 +128,11 @@ class ReropeCache:
             sin.append(self._grid.sin.clone())
         self._cos, self._sin = torch.cat(cos), torch.cat(sin)
 
-    def store(self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor) -> None:
-        raw_q, raw_k, v = normed(qkv, q_weight, k_weight, q)
+    def store(
+        self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor,
+        sums: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        raw_q, raw_k, v = normed(qkv, q_weight, k_weight, q, sums, self.layout.inner)
         own = slice(self._cos.shape[0] - q.shape[0], None)
         q.copy_(reference.rotate(raw_q, self._cos[own], self._sin[own]))
         self._fresh[layer] = (raw_k, v)
@@ -172,11 +178,13 @@ def evict(layout: CacheLayout, k: Tensor, v: Tensor) -> int:
 
 
 def normed(
-    qkv: Tensor, q_weight: Tensor, k_weight: Tensor, like: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+    qkv: Tensor, q_weight: Tensor, k_weight: Tensor, like: Tensor,
+    sums: Tensor | None = None, full_width: int = 0,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """q, k after RMSNorm over all heads and v, each [M, H, hd] in qkv's type, unrotated."""
     q, k, v = qkv.view(qkv.shape[0], 3, -1).unbind(1)
     out_q, out_k = torch.empty_like(q), torch.empty_like(k)
-    reference.rms_norm(q, q_weight, out_q)
-    reference.rms_norm(k, k_weight, out_k)
+    q_sums, k_sums = (None, None) if sums is None else sums.t().contiguous()
+    reference.rms_norm(q, q_weight, out_q, q_sums, full_width)
+    reference.rms_norm(k, k_weight, out_k, k_sums, full_width)
     return out_q.view(like.shape), out_k.view(like.shape), v.reshape(like.shape).clone()

@@ -36,13 +36,14 @@ class CacheLayout:
     sink_frames: int
     sink_reach: int  # latent frames
     grid: tuple[int, int]
+    inner: int  # heads * head_dim of all ranks: what the norms divide by
 
     @classmethod
     def of(cls, config: DitConfig, part: Shard) -> CacheLayout:
         return cls(
             config.layers, part.heads, config.head_dim, config.tokens, config.sink_tokens,
             config.ring_chunks, config.ring_rows, config.frames, config.sink_frames,
-            config.sink_reach, config.grid,
+            config.sink_reach, config.grid, config.inner,
         )  # fmt: skip
 
     @property
@@ -60,8 +61,14 @@ class WindowCache(Protocol):
 
     def begin(self) -> None: ...
 
-    def store(self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor) -> None:
-        """Norm and rotate; q [M, H, hd] is written, keys and values enter the window."""
+    def store(
+        self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor,
+        sums: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """Norm and rotate; q [M, H, hd] is written, keys and values enter the window.
+
+        `sums` [M, 2]: squares of q and k over the heads of all ranks, when there are others.
+        """
         ...
 
     def window(self, layer: int) -> tuple[Tensor, Tensor]:
@@ -127,16 +134,19 @@ class RingCache:
         self.length = layout.sink_tokens + min(chunk + 1, layout.slots) * layout.tokens
         self._place(layout.sink_tokens + (chunk % layout.slots) * layout.tokens)
 
-    def store(self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor) -> None:
+    def store(
+        self, layer: int, qkv: Tensor, q_weight: Tensor, k_weight: Tensor, q: Tensor,
+        sums: Tensor | None = None,
+    ) -> None:  # fmt: skip
         phases = self.sink_phases if self._in_sink else self.phases
-        k, v = self.k[layer], self.v[layer]
+        k, v, inner = self.k[layer], self.v[layer], self.layout.inner
+        norms = qkv, q_weight, k_weight
         if self._in_sink and self.layout.sink_tokens:
             # the unrotated copy that later rotations start from; q and v are written again below
-            still = self._still
             scratch = q if not self.fp8 else q.to(self.sink.dtype)
-            self._store(qkv, q_weight, k_weight, *still, self.row, scratch, self.sink[layer],
-                        torch.empty_like(self.sink[layer]))  # fmt: skip
-        self._store(qkv, q_weight, k_weight, phases.cos, phases.sin, self.row, q, k, v, self.fp8)
+            self._store(*norms, *self._still, self.row, scratch, self.sink[layer],
+                        torch.empty_like(self.sink[layer]), False, sums, inner)  # fmt: skip
+        self._store(*norms, phases.cos, phases.sin, self.row, q, k, v, self.fp8, sums, inner)
 
     def window(self, layer: int) -> tuple[Tensor, Tensor]:
         if self.fp8:

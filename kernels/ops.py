@@ -21,6 +21,7 @@ FAST: dict[str, tuple[str, tuple[int, int]]] = {
     "residual_norm": ("kernels.residual_norm", (8, 9)),
     "residual_gate": ("kernels.residual_gate", (8, 0)),
     "rms_norm": ("kernels.rms_norm", (8, 0)),
+    "square_sums": ("kernels.rms_norm", (8, 0)),
     "gelu": ("kernels.gelu_quantise", (8, 9)),
     "quantise": ("kernels.gelu_quantise", (8, 9)),
     "qk_norm_rope_store": ("kernels.qk_store", (8, 9)),

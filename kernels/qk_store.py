@@ -16,9 +16,9 @@ from torch import Tensor
 
 @triton.jit
 def _qk_store(
-    qkv_ptr, qw_ptr, kw_ptr, cos_ptr, sin_ptr, row_ptr, q_ptr, k_ptr, v_ptr, eps,
+    qkv_ptr, qw_ptr, kw_ptr, cos_ptr, sin_ptr, row_ptr, q_ptr, k_ptr, v_ptr, sums_ptr, full, eps,
     D: tl.constexpr, PAIRS: tl.constexpr, HALF: tl.constexpr,
-    FP8: tl.constexpr, Q_FP8: tl.constexpr,
+    FP8: tl.constexpr, Q_FP8: tl.constexpr, SUMS: tl.constexpr,
 ):  # fmt: skip
     # program (token, part): part 0 is q, 1 is k, 2 is v (not launched when v goes transposed)
     token = tl.program_id(0).to(tl.int64)
@@ -35,7 +35,11 @@ def _qk_store(
     else:
         weight_ptr = qw_ptr if part == 0 else kw_ptr
         weight = tl.load(weight_ptr + col, mask=inside, other=0.0).to(tl.float32)
-        x = x * tl.rsqrt(tl.sum(tl.sum(x * x, 1), 0) / D + eps) * weight
+        if SUMS:
+            total = tl.load(sums_ptr + token * 2 + part)
+        else:
+            total = tl.sum(tl.sum(x * x, 1), 0)
+        x = x * tl.rsqrt(total / full + eps) * weight
         even, odd = tl.split(x)
         index = token * HALF + tl.arange(0, PAIRS) % HALF
         cos = tl.load(cos_ptr + index)
@@ -78,6 +82,8 @@ def qk_norm_rope_store(
     k_ring: Tensor,
     v_ring: Tensor,
     v_transposed: bool = False,
+    sums: Tensor | None = None,
+    full_width: int = 0,
     eps: float = 1e-6,
 ) -> None:
     """See `reference.qk_norm_rope_store`. Everything contiguous."""
@@ -86,9 +92,10 @@ def qk_norm_rope_store(
     pairs = triton.next_power_of_2(width // 2)
     grid = (rows, 2 if v_transposed else 3)
     _qk_store[grid](
-        qkv, q_weight, k_weight, cos, sin, row, q_out, k_ring, v_ring, eps,
+        qkv, q_weight, k_weight, cos, sin, row, q_out, k_ring, v_ring,
+        cos if sums is None else sums, float(width if sums is None else full_width), eps,
         D=width, PAIRS=pairs, HALF=head_dim // 2,
-        FP8=k_ring.element_size() == 1, Q_FP8=q_out.element_size() == 1,
+        FP8=k_ring.element_size() == 1, Q_FP8=q_out.element_size() == 1, SUMS=sums is not None,
         num_warps=8 if pairs >= 2048 else 4,
     )  # fmt: skip
     if v_transposed:

@@ -60,10 +60,30 @@ def residual_gate(x: Tensor, y: Tensor, gate: Tensor | None) -> None:
     x.copy_(x.float() + (y.float() if gate is None else y.float() * gate))
 
 
-def rms_norm(x: Tensor, weight: Tensor, out: Tensor, eps: float = 1e-6) -> None:
-    """out [rows, D] = x / rms(x) * weight [D]; D spans all heads of this rank."""
+def rms_norm(
+    x: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    sums: Tensor | None = None,
+    full_width: int = 0,
+    eps: float = 1e-6,
+) -> None:
+    """out [rows, D] = x / rms(x) * weight [D].
+
+    When other ranks hold the rest of `full_width` columns, `sums` fp32 [rows] are the squares of all.
+    """
     value = x.float()
-    out.copy_(value * torch.rsqrt(value.square().mean(-1, keepdim=True) + eps) * weight.float())
+    if sums is None:
+        sums, full_width = value.square().sum(-1), x.shape[-1]
+    inverse = torch.rsqrt(sums.view(-1, 1) / full_width + eps)
+    out.copy_(value * inverse * weight.float())
+
+
+def square_sums(x: Tensor, width: int, sums: Tensor) -> None:
+    """sums fp32 [rows, groups] = sums of squares of the first groups of `width` columns of x."""
+    groups = sums.shape[1]
+    wanted = x[:, : groups * width].float().unflatten(-1, (groups, width))
+    sums.copy_(wanted.square().sum(-1))
 
 
 def gelu(h: Tensor, out: Tensor, out_scale: Tensor | None = None) -> None:
@@ -90,20 +110,23 @@ def qk_norm_rope_store(
     k_ring: Tensor,
     v_ring: Tensor,
     v_transposed: bool = False,
+    sums: Tensor | None = None,
+    full_width: int = 0,
     eps: float = 1e-6,
 ) -> None:
     """Norm q and k over all heads, rotate both, write q out and k, v into the ring at `row`.
 
     qkv [rows, 3*H*hd]; weights [H*hd]; cos, sin [rows, hd/2] fp32; row int32 [1] on the device;
     q_out [rows, H, hd]; k_ring, v_ring [ring rows, H, hd], or v_ring [H, hd, ring rows] when
-    `v_transposed`. fp8 rings hold the values unscaled: e4m3 is accurate from 2^-6 to 448.
+    `v_transposed`. `sums` [rows, 2] of q and k, and `full_width`, as in `rms_norm`. fp8 rings hold the values unscaled: e4m3 is accurate from 2^-6 to 448.
     """
     count, (heads, head_dim) = qkv.shape[0], q_out.shape[1:]
     q, k, v = qkv.view(count, 3, heads * head_dim).unbind(1)
     rows = row.long() + torch.arange(count, device=qkv.device)
-    for value, weight, target in ((q, q_weight, q_out), (k, k_weight, None)):
+    q_sums, k_sums = (None, None) if sums is None else sums.t().contiguous()
+    for value, weight, target, total in ((q, q_weight, q_out, q_sums), (k, k_weight, None, k_sums)):
         normed = torch.empty_like(value, dtype=torch.float32)
-        rms_norm(value, weight, normed, eps)
+        rms_norm(value, weight, normed, total, full_width, eps)
         turned = rotate(normed.view(count, heads, head_dim), cos, sin)
         if target is not None:
             target.copy_(_saturated(turned, target))

@@ -1,7 +1,9 @@
 """Geometry of the causal video Transformers, a frozen record a preset, and one rank's share of it.
 
+Every variant is fields of one record: what a field turns off (0, empty, None) costs nothing.
 Knows nothing of tensors. "avatar-57b" is an inferred geometry (the published system states only
-57B, 704x1088 and 4 frames a step); "avatar-5b" is the public Wan2.2 TI2V-5B's.
+57B, 704x1088 and 4 frames a step); "avatar-5b" is the public Wan2.2 TI2V-5B's, with sound beside
+the text; the wan-* and s2v-* presets are public models as they are.
 """
 
 from __future__ import annotations
@@ -9,6 +11,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
+
+TIME_CHANNELS = 256  # sinusoid of the timestep
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """What Wan2.2-S2V adds: sound injected after some blocks, and condition tokens (see s2v.py)."""
+
+    layers: tuple[int, ...]  # blocks after which sound is attended to
+    tokens: int = 4  # learnt a latent frame; a padding token follows them
+    features: int = 1024  # of the sound encoder (wav2vec2-large)
+    states: int = 25  # hidden states of it, mixed by learnt weights
+    pose_channels: int = 16  # of the latent that may steer the body; absent, its bias remains
+    packs: tuple[int, ...] = (1, 2, 16)  # past latent frames kept at 1, 1/2 and 1/4 the size
+    reference_at: int = 30  # latent frames between a clip's start and its picture, as trained
+
+    @property
+    def context_tokens(self) -> int:
+        """Keys that one latent frame attends to."""
+        return self.tokens + 1
+
+    @property
+    def past_frames(self) -> int:
+        """Latent frames that the packs hold."""
+        return sum(self.packs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +61,13 @@ class DitConfig:
     steps: int = 4  # denoise forwards a chunk
     shift: float = 5.0  # of the flow schedule towards noise
     clean_pass: bool = False  # a forward on the finished chunk to store clean keys
-    synthetic: bool = True
+    levels: tuple[float, ...] = ()  # noise of each forward; empty: `steps` shifted by `shift`
+    text_features: int = 0  # of the text encoder (umT5: 4,096); 0: text comes at the model's width
+    image_tokens: int = 0  # of CLIP, attended to by keys of their own (Wan2.1 I2V)
+    image_features: int = 1280
+    joined_channels: int = 0  # mask and picture latents joined to the noisy ones (I2V: 4 + 16)
+    speech: Speech | None = None
+    native_fps: int = 24  # of the training pictures
 
     @property
     def tokens(self) -> int:
@@ -48,7 +80,18 @@ class DitConfig:
 
     @property
     def token_channels(self) -> int:
+        """Out of the model."""
         return self.latent_channels * self.patch * self.patch
+
+    @property
+    def input_channels(self) -> int:
+        """Into the model, a token."""
+        return (self.latent_channels + self.joined_channels) * self.patch * self.patch
+
+    @property
+    def inner(self) -> int:
+        """Width of attention, all heads."""
+        return self.heads * self.head_dim
 
     @property
     def context_tokens(self) -> int:
@@ -72,6 +115,16 @@ class DitConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """One rank's stretch of a sequence of `count` tokens, as equal over ranks as can be."""
+
+    count: int  # of all ranks
+    share: int  # a rank, padded
+    first: int  # this rank's first
+    own: int  # this rank's without padding
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """What one tensor-parallel rank holds: some heads, some of the hidden width, padded to fit.
 
@@ -84,9 +137,19 @@ class Shard:
     hidden: int
     width: int  # heads * head_dim
 
+    def rows(self, count: int) -> Rows:
+        """Of the residual stream between blocks."""
+        share = -(-count // self.ranks)
+        first = min(self.rank * share, count)
+        return Rows(count, share, first, min(share, count - first))
+
 
 def shard(config: DitConfig, rank: int = 0, ranks: int = 1) -> Shard:
-    """Raises EngineError for a rank outside 0..ranks-1."""
+    """Raises EngineError for a rank outside 0..ranks-1, and for one that would have no head.
+
+    Heads that do not divide are padded: exact, because norms divide by the true width, and what
+    makes seven ranks of 60 heads possible (nine each, six on the last: 5 % of padding).
+    """
     if not 0 <= rank < ranks <= config.heads:
         raise EngineError(
             "bad_config",
@@ -94,6 +157,13 @@ def shard(config: DitConfig, rank: int = 0, ranks: int = 1) -> Shard:
             f"use a rank from 0 to ranks - 1, and at most {config.heads} ranks",
         )
     heads = -(-config.heads // ranks)
+    if heads * (ranks - 1) >= config.heads:
+        enough = -(-config.heads // heads)
+        raise EngineError(
+            "bad_config",
+            f"{config.heads} heads over {ranks} ranks leave rank {ranks - 1} without any",
+            f"{enough} ranks of {heads} heads are as fast: use {enough}",
+        )
     hidden = -(-config.hidden // (16 * ranks)) * 16  # fp8 GEMMs take multiples of 16
     return Shard(rank, ranks, heads, hidden, heads * config.head_dim)
 

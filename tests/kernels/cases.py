@@ -70,6 +70,12 @@ def row_cases(draw: Draw, shapes: tuple[tuple[int, int], ...]) -> Iterator[Case]
         yield Case(f"residual_gate {label}", "residual_gate", (x, y, f32[0]), (0,))
         blank = draw.blank(rows, width)
         yield Case(f"rms_norm {label}", "rms_norm", (x, f32[0], blank), (2,))
+        sums = draw(rows, 1, dtype=torch.float32).square() * width
+        shared = (x, f32[0], blank, sums, 3 * width)
+        yield Case(f"rms_norm {label} shared", "rms_norm", shared, (2,))
+        blank = draw.blank(rows, 2, dtype=torch.float32)
+        args = (draw(rows, 3 * width), width, blank)
+        yield Case(f"square_sums {label}", "square_sums", args, (2,))
 
 
 def ring_cases(draw: Draw, sizes: tuple[tuple[int, int, int, int], ...]) -> Iterator[Case]:
@@ -88,6 +94,9 @@ def ring_cases(draw: Draw, sizes: tuple[tuple[int, int, int, int], ...]) -> Iter
             v = v.permute(1, 2, 0).contiguous() if fp8 else v
             args = (qkv, *weights, *phases, draw.int32(row), q, k, v, fp8)
             yield Case(f"qk_norm_rope_store {label}", "qk_norm_rope_store", args, (6, 7, 8))
+            sums = draw(rows, 2, dtype=torch.float32).square() * width
+            args = (*args, sums, 2 * width)
+            yield Case(f"qk_norm_rope_store {label} shared", "qk_norm_rope_store", args, (6, 7, 8))
             raw, big = draw(2, rows, heads, head_dim), draw(2, ring, heads, head_dim).to(kind)
             yield Case(f"rotate_rows {label}", "rotate_rows", (raw, *phases, big[:, :rows]), (3,))
             out = draw.blank(rows, width)

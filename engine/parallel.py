@@ -1,0 +1,245 @@
+"""The ranks of one engine: the collectives its model needs, each into tensors that exist already.
+
+Sole importer of torch.distributed. Every call must be made by all ranks in the same order; on CUDA
+all of them may be captured in a graph. Knows nothing of models: rows are rows.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from engine.errors import EngineError
+from kernels.peer import PeerBuffer
+
+SET_UP_SECONDS = 60.0
+CALL_SECONDS = 60.0  # a collective that waits longer means a rank is gone
+
+
+class Ranks(Protocol):
+    """What a model asks of its ranks, be they one or many."""
+
+    rank: int
+    ranks: int
+    device: torch.device
+
+    def gather_rows(self, local: Tensor, out: Tensor) -> None:
+        """out [ranks * m, W] = the `local` [m, W] of every rank, in rank order; any type."""
+        ...
+
+    def scatter_sum(self, partial: Tensor, out: Tensor) -> None:
+        """out [m, W] = this rank's rows of the sum over ranks of `partial` [ranks * m, W]."""
+        ...
+
+    def sum_(self, values: Tensor) -> None:
+        """Sum over ranks, in place."""
+        ...
+
+    def max_(self, values: Tensor) -> None:
+        """Largest over ranks, in place."""
+        ...
+
+    def broadcast_(self, values: Tensor) -> None:
+        """Rank 0's values on every rank, in place."""
+        ...
+
+    def barrier(self) -> None:
+        """Wait, on the host, until every rank's device has come here."""
+        ...
+
+    def peer_buffer(self, count: int) -> PeerBuffer:
+        """`count` bytes, zero, of memory that every rank reaches; once, before the first chunk.
+
+        Raises EngineError when more is asked for later than at first.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave. Graphs that captured collectives must be gone before."""
+        ...
+
+
+class OneRank:
+    """A group of one: nothing to exchange."""
+
+    rank, ranks = 0, 1
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def gather_rows(self, local: Tensor, out: Tensor) -> None:
+        out.copy_(local)
+
+    def scatter_sum(self, partial: Tensor, out: Tensor) -> None:
+        out.copy_(partial)
+
+    def sum_(self, values: Tensor) -> None:
+        pass
+
+    def max_(self, values: Tensor) -> None:
+        pass
+
+    def broadcast_(self, values: Tensor) -> None:
+        pass
+
+    def barrier(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def peer_buffer(self, count: int) -> PeerBuffer:
+        local = torch.zeros(count, dtype=torch.uint8, device=self.device)
+        pointers = torch.tensor([local.data_ptr()], dtype=torch.int64, device=self.device)
+        return PeerBuffer(local, pointers, 0, 1)
+
+    def close(self) -> None:
+        pass
+
+
+class ManyRanks:
+    """A process group: NCCL between GPUs, gloo on CPUs. Made by `join`."""
+
+    def __init__(self, rank: int, ranks: int, device: torch.device) -> None:
+        self.rank, self.ranks, self.device = rank, ranks, device
+        self._peers: PeerBuffer | None = None
+        self._symmetric: object = None  # keeps the mapping of the peers' memory alive
+        # torch 2.13 renamed both; 2.11 has the old names only
+        self._gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+        self._scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
+    def gather_rows(self, local: Tensor, out: Tensor) -> None:
+        if local.element_size() == 1:  # fp8 travels as bytes: no library knows the type
+            local, out = local.view(torch.uint8), out.view(torch.uint8)
+        self._gather(out, local)
+
+    def scatter_sum(self, partial: Tensor, out: Tensor) -> None:
+        self._scatter(out, partial)
+
+    def sum_(self, values: Tensor) -> None:
+        dist.all_reduce(values)
+
+    def max_(self, values: Tensor) -> None:
+        dist.all_reduce(values, dist.ReduceOp.MAX)
+
+    def broadcast_(self, values: Tensor) -> None:
+        dist.broadcast(values, 0)
+
+    def barrier(self) -> None:
+        token = torch.zeros(1, device=self.device)
+        dist.all_reduce(token)
+        token.item()
+
+    def peer_buffer(self, count: int) -> PeerBuffer:
+        if self._peers is None:
+            self._peers = self._rendezvous(count)
+        elif count > self._peers.local.numel():
+            raise EngineError(
+                "internal",
+                f"{count} bytes of peer memory asked for, {self._peers.local.numel()} were set up",
+                "sizes are fixed when the ranks start: restart the engine with the larger model",
+            )
+        return self._peers
+
+    def _rendezvous(self, count: int) -> PeerBuffer:
+        if self.device.type != "cuda":
+            raise EngineError(
+                "bad_config", "peer memory exists between GPUs only",
+                'use communication "collective" on a CPU',
+            )  # fmt: skip
+        # Multicast is never used, and a program that dies with it set up can disable the host's GPUs
+        os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
+        import torch.distributed._symmetric_memory as symmetric
+
+        try:
+            local = symmetric.empty(count, dtype=torch.uint8, device=self.device)
+            local.zero_()
+            handle = symmetric.rendezvous(local, dist.group.WORLD)
+            self._symmetric = handle
+            views = [handle.get_buffer(r, (count,), torch.uint8) for r in range(self.ranks)]
+        except RuntimeError as error:
+            raise EngineError(
+                "bad_config", f"no peer memory between the GPUs: {_first_line(error)}",
+                'use communication "collective", or GPUs joined by NVLink',
+            ) from error  # fmt: skip
+        addresses = [view.data_ptr() for view in views]
+        pointers = torch.tensor(addresses, dtype=torch.int64, device=self.device)
+        self.barrier()  # no rank writes into a buffer that its owner has yet to clear
+        return PeerBuffer(local, pointers, self.rank, self.ranks)
+
+    def close(self) -> None:
+        self._peers = self._symmetric = None
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def join(
+    rank: int, ranks: int, device: torch.device, meeting: str, timeout_s: float = SET_UP_SECONDS
+) -> Ranks:
+    """Meet the other ranks; one group a process. A group of one needs no meeting.
+
+    `meeting` is a path that does not exist yet, in a folder of this engine's own (two engines on a
+    host then never collide), or "tcp://127.0.0.1:PORT". Raises EngineError in one line: "timeout"
+    when not all came, "bad_config" for a rank that cannot be, "device_lost" when the library fails.
+    """
+    if not 0 <= rank < ranks:
+        raise EngineError(
+            "bad_config", f"rank {rank} of {ranks} does not exist", "use a rank from 0 to ranks - 1"
+        )
+    if ranks == 1:
+        return OneRank(device)
+    if dist.is_initialized():
+        raise EngineError(
+            "bad_config", "this process is a rank of another group already",
+            "start each rank in a process of its own",
+        )  # fmt: skip
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    try:
+        store = _store(rank, ranks, meeting, timeout_s)
+        _count_in(store, rank, ranks, timeout_s)
+        dist.init_process_group(
+            backend, store=store, rank=rank, world_size=ranks,
+            timeout=timedelta(seconds=CALL_SECONDS),
+            device_id=device if backend == "nccl" else None,
+        )  # fmt: skip
+        group = ManyRanks(rank, ranks, device)
+        group.barrier()
+    except (RuntimeError, ValueError) as error:  # torch's own errors derive from RuntimeError
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        raise EngineError(
+            "device_lost", f"rank {rank} of {ranks} cannot join over {backend}: "
+            f"{_first_line(error)}",
+            "see that every GPU is free and listed by `avatar-engine doctor`, then start again",
+        ) from error  # fmt: skip
+    return group
+
+
+def _store(rank: int, ranks: int, meeting: str, timeout_s: float) -> dist.Store:
+    if not meeting.startswith("tcp://"):
+        return dist.FileStore(meeting, ranks)
+    host, port = meeting.removeprefix("tcp://").rsplit(":", 1)
+    limit = timedelta(seconds=timeout_s)
+    return dist.TCPStore(host, int(port), ranks, rank == 0, limit, wait_for_workers=False)
+
+
+def _count_in(store: dist.Store, rank: int, ranks: int, timeout_s: float) -> None:
+    """Names who is missing, which the libraries' own time-outs do not."""
+    store.set(f"here{rank}", "1")
+    keys = [f"here{r}" for r in range(ranks)]
+    try:
+        store.wait(keys, timedelta(seconds=timeout_s))
+    except RuntimeError as error:
+        missing = [str(r) for r in range(ranks) if not store.check([keys[r]])]
+        raise EngineError(
+            "timeout", f"rank {rank} of {ranks} waited {timeout_s:g} s for rank "
+            f"{' and '.join(missing)}",
+            "the report of that rank says why; then start again",
+        ) from error  # fmt: skip
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

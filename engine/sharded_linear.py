@@ -1,0 +1,113 @@
+"""Linear layers whose weights are cut over ranks; between them each rank holds a stretch of rows.
+
+`columns`: this rank's rows in, all rows of its own output columns out (gather, then GEMM).
+`rows`: all rows of its own input columns in, this rank's rows of the sum out (GEMM, then scatter).
+Padding stays in the buffers of the exchange: no GEMM reads it, no window sees it.
+Knows nothing of blocks, heads or norms' weights.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from engine.fp8 import Activation, Linear, LinearOp
+from engine.marks import Marks
+from engine.models.dit_config import DitConfig, Shard
+from engine.parallel import Ranks
+from kernels import ops
+from kernels.reference import FP8
+
+
+class ShardedLinear(Protocol):
+    """How a model applies the layers that its ranks share."""
+
+    def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        """x [share, K], rows of this rank -> out [count, own N]."""
+        ...
+
+    def rows(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        """x [count, own K] -> out [share, N], this rank's rows of the sum over ranks."""
+        ...
+
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
+        """Rows [share, W] of each rank -> all of them: `out` [ranks * share, W], or `local`."""
+        ...
+
+    def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
+        """Sums of squares over all ranks' columns, fp32 [count, groups], of the first `groups`
+        groups of `x` [count, n * own width]; None when this rank has all columns itself.
+        """
+        ...
+
+
+class WholeLinear:
+    """One rank: nothing to exchange, norms see every column."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._linear = LinearOp(device)
+
+    def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        mark("gemm")
+        self._linear(x, layer, out)
+
+    def rows(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        self.columns(x, layer, out, mark)
+
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
+        return local
+
+    def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
+        return None
+
+
+class CollectiveLinear:
+    """The truth, and the way for shapes that nothing beats: the library's collective and a GEMM."""
+
+    def __init__(
+        self, ranks: Ranks, config: DitConfig, part: Shard, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        rows = part.rows(max(config.tokens, config.sink_tokens))
+        count = rows.share * part.ranks
+        self._ranks, self._width = ranks, part.width
+        self._linear = LinearOp(device)
+        self._square_sums = ops.choose("square_sums", device)
+        shape = count, config.width
+        self._wide = torch.zeros(shape, dtype=dtype, device=device)  # gathered, or to be summed
+        self._narrow = torch.zeros(shape, dtype=torch.uint8, device=device).view(FP8)
+        self._scales = torch.zeros(count, 1, device=device)
+        self._sums = torch.zeros(2 * rows.count, device=device)
+
+    def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        mark("comm")
+        values, scale = x.values, x.scale
+        count = values.shape[0] * self._ranks.ranks
+        whole = (self._narrow if values.dtype == FP8 else self._wide)[:count]
+        self._ranks.gather_rows(values, whole)
+        if scale is not None and scale.ndim == 2:
+            self._ranks.gather_rows(scale, self._scales[:count])
+            scale = self._scales[: out.shape[0]]
+        mark("gemm")
+        self._linear(Activation(whole[: out.shape[0]], scale), layer, out)
+
+    def rows(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
+        mark("gemm")
+        count = x.values.shape[0]
+        self._linear(x, layer, self._wide[:count])
+        mark("comm")
+        self._ranks.scatter_sum(self._wide[: out.shape[0] * self._ranks.ranks], out)
+
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
+        mark("comm")
+        self._ranks.gather_rows(local, out)
+        return out
+
+    def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
+        mark("cache")
+        sums = self._sums[: x.shape[0] * groups].view(-1, groups)
+        self._square_sums(x, self._width, sums)
+        mark("comm")
+        self._ranks.sum_(sums)
+        return sums
