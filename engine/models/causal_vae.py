@@ -1,9 +1,10 @@
 """The streaming video decoder: one latent frame in, four pictures out, its past kept in rings.
 
-Architecture and weight names are the public AutoencoderKLWan's (Wan2.2, residual form); frame by
-frame it equals that library's decode of the whole clip. Every 3-D convolution owns a ring of frames
-that its norm writes into: no cache is concatenated, shifted or cloned. The first latent frame gives
-one picture, each later one four. Knows nothing of how latents were made.
+Architecture and weight names are the public AutoencoderKLWan's, both forms (Wan2.1 plain, Wan2.2
+residual); frame by frame it equals that library's decode of the whole clip. Every 3-D convolution
+owns a ring of frames that its norm writes into: no cache is concatenated, shifted or cloned. The
+first latent frame gives one picture, each later one four. Latents are the diffusion model's: their
+mean and spread are put back inside. Knows nothing of how latents were made.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.graph import Graphs
-from engine.models.vae_weights import VaeConfig
+from engine.models.vae_config import VaeConfig
+from engine.models.vae_weights import upsampler
 from kernels import ops
 from kernels.grid import Grid
 from kernels.reference import FP8, FP8_MAX
+
+QUERIES_AT_ONCE = 4096  # of the middle attention: 11,968 at once would need 1.4 GB of scores
 
 
 @dataclass(slots=True)
@@ -64,10 +68,12 @@ class CausalVae:
         self._rings: list[Tensor] = []
         self._convs: dict[str, Conv] = {}
         self._build_convs()
+        self._entry = self._build_entry()
         height, width = config.picture
         shape = (self.frames[-1], height, width, 4)
         self.pictures = torch.full(shape, 255, dtype=torch.uint8, device=device)
         self.latent = torch.zeros(config.latent_channels, *config.latent_grid, device=device)
+        self.signal = torch.zeros(0)  # [frames, height, width, 3] RGB of the newest eager decode
         self.graphs = Graphs()
         self.reset()
 
@@ -84,16 +90,16 @@ class CausalVae:
             n: Clock(n, torch.zeros(1, dtype=torch.int32, device=self.device))
             for n in set(self.frames)
         }
-        widths = config.widths
-        self._stream = [self._rows(i, widths[i]) for i in range(config.levels)]
-        self._inner = [self._rows(i, widths[i + 1]) for i in range(config.levels)]
+        levels = list(enumerate(config.decoder_levels))
+        self._stream = [self._rows(i, level.into) for i, level in levels]
+        self._inner = [self._rows(i, level.out) for i, level in levels]
         self._changed = [
-            self._rows(i, widths[i + 1]) if widths[i] != widths[i + 1] else self._stream[i]
-            for i in range(config.levels)
+            self._rows(i, level.out) if level.into != level.out else self._stream[i]
+            for i, level in levels
         ]
         self._timed = {
-            i: self._rows(i, 2 * widths[i + 1])
-            for i, doubles in enumerate(config.doubles_time) if doubles
+            i: self._rows(i, 2 * level.out)
+            for (i, level), doubles in zip(levels, config.doubles_time, strict=False) if doubles
         }  # fmt: skip
 
     def _rows(self, level: int, channels: int) -> Tensor:
@@ -108,10 +114,11 @@ class CausalVae:
             name = f"decoder.up_blocks.{level}"
             for j in range(self.config.blocks):
                 self._add_residual(f"{name}.resnets.{j}", level)
+            doubling = upsampler(self.config, level)
             if level in self._timed:
-                self._add_conv(f"{name}.upsampler.time_conv", level)
+                self._add_conv(f"{doubling}.time_conv", level)
             if level < self.config.levels - 1:
-                self._add_conv(f"{name}.upsampler.resample.1", level + 1)
+                self._add_conv(f"{doubling}.resample.1", level + 1)
         self._add_conv("decoder.conv_out", self.config.levels - 1, plain=True)
 
     def _add_residual(self, name: str, level: int) -> None:
@@ -138,6 +145,16 @@ class CausalVae:
         self._rings.append(ring)
         base = clock.base if kt == 3 else self._zero
         self._convs[name] = Conv(ring, stored, bias, base, (kt, ks), scale)
+
+    def _build_entry(self) -> tuple[Tensor, Tensor]:
+        """post_quant_conv with the scaling of latents folded in: fp32 matrix and bias."""
+        config = self.config
+        mix = self._weights["post_quant_conv.weight"].to(self.device).float().flatten(1)
+        bias = self._weights["post_quant_conv.bias"].to(self.device).float()
+        if config.mean:
+            bias = bias + mix @ torch.tensor(config.mean, device=self.device)
+            mix = mix * torch.tensor(config.std, device=self.device)
+        return mix.t().contiguous(), bias
 
     def _gamma(self, name: str) -> Tensor:
         return self._weights[f"{name}.gamma"].to(self.device).float().flatten()
@@ -187,11 +204,9 @@ class CausalVae:
         self._leave(frames)
 
     def _enter(self, x: Tensor) -> None:
-        """Latent -> post-quant 1x1 -> conv_in."""
-        weights, grid = self._weights, self.grids[0]
-        z = self.latent.flatten(1).t()
-        mix = weights["post_quant_conv.weight"].float().flatten(1)
-        z = torch.addmm(weights["post_quant_conv.bias"].float(), z, mix.t())
+        """Latent -> scaled, post-quant 1x1 -> conv_in."""
+        grid, (mix, bias) = self.grids[0], self._entry
+        z = torch.addmm(bias, self.latent.flatten(1).t(), mix)
         conv = self._convs["decoder.conv_in"]
         staged = torch.zeros(grid.rows, z.shape[1], dtype=self.dtype, device=self.device)
         grid.pixels(staged)[0] = z.view(grid.height, grid.width, -1)
@@ -232,8 +247,11 @@ class CausalVae:
         normed = F.normalize(value.float(), dim=-1) * x.shape[1] ** 0.5
         normed = (normed * self._gammas(f"{name}.norm")).to(self.dtype)
         q, k, v = self._dense(normed, f"{name}.to_qkv").chunk(3, -1)
-        scores = (q @ k.t()).float() * x.shape[1] ** -0.5
-        attended = scores.softmax(-1).to(self.dtype) @ v
+        parts = []
+        for some in q.split(QUERIES_AT_ONCE):
+            scores = (some @ k.t()).float() * x.shape[1] ** -0.5
+            parts.append(scores.softmax(-1).to(self.dtype) @ v)
+        attended = torch.cat(parts)
         pixels.add_(self._dense(attended, f"{name}.proj").view(pixels.shape))
 
     def _dense(self, x: Tensor, name: str) -> Tensor:
@@ -245,27 +263,28 @@ class CausalVae:
         x, name = self._stream[level], f"decoder.up_blocks.{level}"
         last = level == self.config.levels - 1
         times = 2 if level in self._timed else 1
-        if not last:  # the shortcut first: the blocks below overwrite x
+        if self.config.residual and not last:  # the shortcut first: the blocks below overwrite x
             skip = times - 1 if first else 0
             self._spread(x, self._stream[level + 1], self.grids[level], frames, times, skip)
         changed = self._changed[level]
         for j in range(self.config.blocks):
             self._residual(f"{name}.resnets.{j}", x, changed, level, frames)
             x = changed
-        return frames if last else self._double_up(name, x, level, frames, first)
+        return frames if last else self._double_up(x, level, frames, first)
 
-    def _double_up(self, name: str, x: Tensor, level: int, frames: int, first: bool) -> int:
+    def _double_up(self, x: Tensor, level: int, frames: int, first: bool) -> int:
         grid, target = self.grids[level], self._stream[level + 1]
-        halves = 1
+        halves, name = 1, upsampler(self.config, level)
         if level in self._timed and not first:
-            conv = self._convs[f"{name}.upsampler.time_conv"]
+            conv = self._convs[f"{name}.time_conv"]
             self._norm(x, None, conv.ring, conv.base, grid, frames)
             x, halves = self._timed[level], 2
-            self._apply(f"{name}.upsampler.time_conv", x, level, frames)
-        wide = self._convs[f"{name}.upsampler.resample.1"]
+            self._apply(f"{name}.time_conv", x, level, frames)
+        wide = self._convs[f"{name}.resample.1"]
         self._double(x, wide.ring, grid, frames, halves)
         frames *= halves
-        self._apply(f"{name}.upsampler.resample.1", target, level + 1, frames, target)
+        shortcut = target if self.config.residual else None
+        self._apply(f"{name}.resample.1", target, level + 1, frames, shortcut)
         return frames
 
     def _leave(self, frames: int) -> None:
@@ -279,5 +298,6 @@ class CausalVae:
         self._apply("decoder.conv_out", out, level, frames)
         value = grid.pixels(out)[..., : 3 * patch * patch].float()
         value = value.unflatten(-1, (3, patch, patch)).permute(0, 1, 5, 2, 4, 3)
-        value = value.flatten(3, 4).flatten(1, 2).clamp(-1, 1)
+        self.signal = value.flatten(3, 4).flatten(1, 2)
+        value = self.signal.clamp(-1, 1)
         self.pictures[:frames, ..., :3] = value.flip(-1).add(1).mul(127.5).round()

@@ -1,43 +1,14 @@
-"""Names and shapes of the video decoder's weights (the public AutoencoderKLWan's), and random ones.
+"""Names and shapes of the video autoencoder's weights (the public AutoencoderKLWan's), random ones.
 
 Knows nothing of how they are applied.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True)
-class VaeConfig:
-    """Geometry of the decoder; the default is Wan2.2's: 16 x 16 x 4, 555M parameters."""
-
-    latent_grid: tuple[int, int]  # latent pixels down and across
-    latent_channels: int = 48
-    base: int = 256
-    multipliers: tuple[int, ...] = (1, 2, 4, 4)
-    blocks: int = 3  # residual blocks a level
-    doubles_time: tuple[bool, ...] = (True, True, False)
-    patch: int = 2  # pixels a final channel group unfolds to, each way
-
-    @property
-    def widths(self) -> list[int]:
-        """Channels before level 0, then after each level."""
-        return [self.base * m for m in (self.multipliers[-1], *self.multipliers[::-1])]
-
-    @property
-    def levels(self) -> int:
-        return len(self.multipliers)
-
-    @property
-    def picture(self) -> tuple[int, int]:
-        factor = self.patch * 2 ** (self.levels - 1)
-        return self.latent_grid[0] * factor, self.latent_grid[1] * factor
-
+from engine.models.vae_config import VaeConfig, encoder_pairs
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -56,38 +27,83 @@ def _residual(shapes: Shapes, name: str, into: int, out: int) -> None:
         _conv(shapes, f"{name}.conv_shortcut", out, into, 1, 1, 1)
 
 
+def _middle(shapes: Shapes, name: str, width: int) -> None:
+    for i in range(2):
+        _residual(shapes, f"{name}.resnets.{i}", width, width)
+    attention = f"{name}.attentions.0"
+    shapes[f"{attention}.norm.gamma"] = (width, 1, 1)
+    _conv(shapes, f"{attention}.to_qkv", 3 * width, width, 1, 1)
+    _conv(shapes, f"{attention}.proj", width, width, 1, 1)
+
+
+def upsampler(config: VaeConfig, level: int) -> str:
+    """Public name of a decoder level's doubling."""
+    return f"decoder.up_blocks.{level}.{'upsampler' if config.residual else 'upsamplers.0'}"
+
+
+def down_resnet(config: VaeConfig, level: int, block: int) -> str:
+    """Public name of an encoder block; the plain form numbers blocks and halvings in one row."""
+    if config.residual:
+        return f"encoder.down_blocks.{level}.resnets.{block}"
+    return f"encoder.down_blocks.{level * config.blocks + block}"
+
+
+def downsampler(config: VaeConfig, level: int) -> str:
+    """Public name of an encoder level's halving."""
+    if config.residual:
+        return f"encoder.down_blocks.{level}.downsampler"
+    return f"encoder.down_blocks.{level * config.blocks + config.blocks - 1}"
+
+
 def weight_shapes(config: VaeConfig) -> Shapes:
     """Every tensor the decoder reads, by its public name."""
     shapes: Shapes = {}
     z, widths = config.latent_channels, config.widths
     _conv(shapes, "post_quant_conv", z, z, 1, 1, 1)
     _conv(shapes, "decoder.conv_in", widths[0], z, 3, 3, 3)
-    for i in range(2):
-        _residual(shapes, f"decoder.mid_block.resnets.{i}", widths[0], widths[0])
-    attention = "decoder.mid_block.attentions.0"
-    shapes[f"{attention}.norm.gamma"] = (widths[0], 1, 1)
-    _conv(shapes, f"{attention}.to_qkv", 3 * widths[0], widths[0], 1, 1)
-    _conv(shapes, f"{attention}.proj", widths[0], widths[0], 1, 1)
-    for level, (into, out) in enumerate(pairwise(widths)):
-        name = f"decoder.up_blocks.{level}"
+    _middle(shapes, "decoder.mid_block", widths[0])
+    for index, level in enumerate(config.decoder_levels):
         for j in range(config.blocks):
-            _residual(shapes, f"{name}.resnets.{j}", into if j == 0 else out, out)
-        if level < config.levels - 1:
-            _conv(shapes, f"{name}.upsampler.resample.1", out, out, 3, 3)
-            if config.doubles_time[level]:
-                _conv(shapes, f"{name}.upsampler.time_conv", 2 * out, out, 3, 1, 1)
+            into = level.into if j == 0 else level.out
+            _residual(shapes, f"decoder.up_blocks.{index}.resnets.{j}", into, level.out)
+        if index < config.levels - 1:
+            name = upsampler(config, index)
+            _conv(shapes, f"{name}.resample.1", level.onward, level.out, 3, 3)
+            if config.doubles_time[index]:
+                _conv(shapes, f"{name}.time_conv", 2 * level.out, level.out, 3, 1, 1)
     shapes["decoder.norm_out.gamma"] = (widths[-1], 1, 1, 1)
     _conv(shapes, "decoder.conv_out", 3 * config.patch**2, widths[-1], 3, 3, 3)
     return shapes
 
 
+def encoder_shapes(config: VaeConfig) -> Shapes:
+    """Every tensor the encoder reads, by its public name."""
+    shapes: Shapes = {}
+    widths, twice = config.encoder_widths, 2 * config.latent_channels
+    _conv(shapes, "encoder.conv_in", widths[0], 3 * config.patch**2, 3, 3, 3)
+    for level, (into, out) in enumerate(encoder_pairs(config)):
+        for j in range(config.blocks - 1):
+            _residual(shapes, down_resnet(config, level, j), into if j == 0 else out, out)
+        if level < config.levels - 1:
+            name = downsampler(config, level)
+            _conv(shapes, f"{name}.resample.1", out, out, 3, 3)
+            if config.halves_time[level]:
+                _conv(shapes, f"{name}.time_conv", out, out, 3, 1, 1)
+    _middle(shapes, "encoder.mid_block", widths[-1])
+    shapes["encoder.norm_out.gamma"] = (widths[-1], 1, 1, 1)
+    _conv(shapes, "encoder.conv_out", twice, widths[-1], 3, 3, 3)
+    _conv(shapes, "quant_conv", twice, twice, 1, 1, 1)
+    return shapes
+
+
 def synthetic_vae_weights(
-    config: VaeConfig, device: torch.device, dtype: torch.dtype, seed: int = 22
-) -> dict[str, Tensor]:
-    """Random weights of the right shapes, scaled to keep activations of order one."""
+    config: VaeConfig, device: torch.device, dtype: torch.dtype, seed: int = 22,
+    shapes: Shapes | None = None,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Random weights of the right shapes (the decoder's by default), activations of order one."""
     source = torch.Generator(device).manual_seed(seed)
     weights: dict[str, Tensor] = {}
-    for name, shape in weight_shapes(config).items():
+    for name, shape in (shapes or weight_shapes(config)).items():
         if name.endswith("gamma"):
             weights[name] = torch.ones(shape, device=device, dtype=dtype)
             continue

@@ -25,7 +25,8 @@ from engine.models.causal_vae import CausalVae
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
-from engine.models.vae_weights import VaeConfig, synthetic_vae_weights
+from engine.models.vae_config import VaeConfig
+from engine.models.vae_weights import synthetic_vae_weights
 from kernels import ops
 
 HANDED_OVER = 4  # latents alive at once: one made, two queued, one decoded

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from engine.models.causal_vae import CausalVae
-from engine.models.vae_weights import VaeConfig, synthetic_vae_weights, weight_shapes
+from engine.models.vae_config import VaeConfig
+from engine.models.vae_weights import synthetic_vae_weights, weight_shapes
 
 CPU = torch.device("cpu")
 CONFIG = VaeConfig((3, 2), latent_channels=8, base=16)
