@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
+from engine.models.schedules import SCHEDULES
 
 TIME_CHANNELS = 256  # sinusoid of the timestep
+
 
 @dataclass(frozen=True, slots=True)
 class Speech:
@@ -61,7 +63,8 @@ class DitConfig:
     steps: int = 4  # denoise forwards a chunk
     shift: float = 5.0  # of the flow schedule towards noise
     clean_pass: bool = False  # a forward on the finished chunk to store clean keys
-    levels: tuple[float, ...] = ()  # noise of each forward; empty: `steps` shifted by `shift`
+    levels: tuple[float, ...] = ()  # noise of each step; empty: `steps` shifted by `shift`
+    solver: str = "renoise"  # see schedules.py
     text_features: int = 0  # of the text encoder (umT5: 4,096); 0: text comes at the model's width
     image_tokens: int = 0  # of CLIP, attended to by keys of their own (Wan2.1 I2V)
     image_features: int = 1280
@@ -76,7 +79,16 @@ class DitConfig:
 
     @property
     def sink_tokens(self) -> int:
-        return self.sink_frames * self.grid[0] * self.grid[1]
+        """Of the reference picture; with sound injected, of all condition tokens."""
+        picture = self.grid[0] * self.grid[1]
+        if self.speech is None:
+            return self.sink_frames * picture
+        packs = zip(self.speech.packs, (1, 2, 4), strict=True)
+        # upstream's convolutions drop the remainder of latent pixels
+        down, across = self.grid[0] * self.patch, self.grid[1] * self.patch
+        packed = [n // by * (down // (self.patch * by)) * (across // (self.patch * by))
+                  for n, by in packs]  # fmt: skip
+        return picture + sum(packed)
 
     @property
     def token_channels(self) -> int:
@@ -115,16 +127,6 @@ class DitConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """One rank's stretch of a sequence of `count` tokens, as equal over ranks as can be."""
-
-    count: int  # of all ranks
-    share: int  # a rank, padded
-    first: int  # this rank's first
-    own: int  # this rank's without padding
-
-
-@dataclass(frozen=True, slots=True)
 class Shard:
     """What one tensor-parallel rank holds: some heads, some of the hidden width, padded to fit.
 
@@ -136,12 +138,6 @@ class Shard:
     heads: int
     hidden: int
     width: int  # heads * head_dim
-
-    def rows(self, count: int) -> Rows:
-        """Of the residual stream between blocks."""
-        share = -(-count // self.ranks)
-        first = min(self.rank * share, count)
-        return Rows(count, share, first, min(share, count - first))
 
 
 def shard(config: DitConfig, rank: int = 0, ranks: int = 1) -> Shard:
@@ -168,6 +164,31 @@ def shard(config: DitConfig, rank: int = 0, ranks: int = 1) -> Shard:
     return Shard(rank, ranks, heads, hidden, heads * config.head_dim)
 
 
+def scheduled(config: DitConfig, schedule: str) -> DitConfig:
+    """The model with a release's steps, chunk and window. Raises EngineError("bad_config")."""
+    if schedule not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise EngineError("bad_config", f"no schedule is called {schedule!r}", f"known are {known}")
+    chosen = SCHEDULES[schedule]
+    return replace(
+        config, levels=chosen.levels, steps=len(chosen.levels), solver=chosen.solver,
+        clean_pass=chosen.clean_pass, frames=chosen.frames, pixel_frames=4 * chosen.frames,
+        ring_chunks=chosen.window_frames // chosen.frames, sink_reach=chosen.window_frames,
+    )  # fmt: skip
+
+
+def _wan(name: str, width: int, layers: int, hidden: int, schedule: str, fps: int) -> DitConfig:
+    """A public model: 128 wide heads, text of umT5, no sound beside it."""
+    config = DitConfig(
+        name, width, width // 128, layers, hidden,
+        # 3/4 of 704x1088, which is 8 % more than the 480x832 that the small ones were trained on
+        grid=(51, 33), latent_channels=16, audio_tokens=0, text_features=4096, native_fps=fps,
+    )  # fmt: skip
+    return scheduled(config, schedule)
+
+
+S2V_LAYERS = (0, 4, 8, 12, 16, 20, 24, 27, 30, 33, 36, 39)
+
 PRESETS: dict[str, DitConfig] = {
     "avatar-57b": DitConfig("avatar-57b", 7680, 60, 60, 30_720, (34, 22)),
     "avatar-5b": DitConfig("avatar-5b", 3072, 24, 30, 14_336, (34, 22)),
@@ -175,6 +196,16 @@ PRESETS: dict[str, DitConfig] = {
     "tiny": DitConfig(
         "tiny", 96, 3, 2, 256, (3, 2), head_dim=32, latent_channels=8, text_tokens=5,
         audio_tokens=4, ring_chunks=3, sink_reach=3,
+    ),
+    "wan-1.3b": _wan("wan-1.3b", 1536, 30, 8960, "self-forcing", 16),
+    "wan-14b": _wan("wan-14b", 5120, 40, 13_824, "krea", 16),
+    "wan-5b": replace(
+        _wan("wan-5b", 3072, 30, 14_336, "longlive-2", 24), grid=(34, 22), latent_channels=48
+    ),
+    # its condition tokens take the place of the sink: no frame of the clip lies in it
+    "s2v-14b": replace(
+        _wan("s2v-14b", 5120, 40, 13_824, "live-avatar", 25), sink_frames=0,
+        speech=Speech(S2V_LAYERS),
     ),
 }  # fmt: skip
 
@@ -184,4 +215,4 @@ def preset(name: str, **changes: int | float | bool) -> DitConfig:
     if name not in PRESETS:
         known = ", ".join(PRESETS)
         raise EngineError("unknown_model", f"no model is called {name!r}", f"known are {known}")
-    return replace(PRESETS[name], **changes)
+    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]

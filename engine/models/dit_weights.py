@@ -14,9 +14,8 @@ import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.fp8 import Linear, quantise_linear
-from engine.models.dit_config import DitConfig, Shard
-
-TIME_CHANNELS = 256  # sinusoid of the timestep
+from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard
+from engine.models.s2v_weights import SpeechWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +37,25 @@ class BlockWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageWeights:
+    """CLIP's tokens -> the model's width (norm, two layers, norm), and keys of their own."""
+
+    norm_in: tuple[Tensor, Tensor]  # scale, shift [features]
+    hidden: Linear
+    out: Linear
+    norm_out: tuple[Tensor, Tensor]
+    kv: Linear  # [layers * 2 * rank width, width]
+    k_norm: Tensor  # [layers, rank width]
+
+
+@dataclass(frozen=True, slots=True)
 class DitWeights:
     """All of one rank. `cross_kv` is one GEMM for all layers: [layers * 2 * rank width, width]."""
 
     blocks: list[BlockWeights]
     patch_in: Linear
     text_in: Linear
-    audio_in: Linear
+    audio_in: Linear | None  # of the models whose sound lies beside the text
     time_1: Linear
     time_2: Linear
     time_out: Linear  # -> 6 * width
@@ -52,6 +63,9 @@ class DitWeights:
     cross_k_norm: Tensor  # [layers, rank width]
     head_modulation: Tensor  # [2, width]
     head: Linear
+    text_out: Linear | None = None  # Wan's second layer, after a GELU
+    image: ImageWeights | None = None
+    speech: SpeechWeights | None = None
 
 
 class _Source:
