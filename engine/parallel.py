@@ -7,6 +7,7 @@ all of them may be captured in a graph. Knows nothing of models: rows are rows.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
@@ -19,6 +20,16 @@ from kernels.peer import PeerBuffer
 
 SET_UP_SECONDS = 60.0
 CALL_SECONDS = 60.0  # a collective that waits longer means a rank is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One rank's stretch of a sequence of `count` tokens, as equal over ranks as can be."""
+
+    count: int  # of all ranks
+    share: int  # a rank, padded
+    first: int  # this rank's first
+    own: int  # this rank's without padding
 
 
 class Ranks(Protocol):
@@ -150,7 +161,7 @@ class ManyRanks:
                 "bad_config", "peer memory exists between GPUs only",
                 'use communication "collective" on a CPU',
             )  # fmt: skip
-        # Multicast is never used, and a program that dies with it set up can disable the host's GPUs
+        # Never used, and a program that dies with multicast set up can disable the host's GPUs
         os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
         import torch.distributed._symmetric_memory as symmetric
 
@@ -174,6 +185,13 @@ class ManyRanks:
         self._peers = self._symmetric = None
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def rows_of(group: Ranks, count: int) -> Rows:
+    """The rows of `group.rank`; the last ranks may have padding, or nothing else."""
+    share = -(-count // group.ranks)
+    first = min(group.rank * share, count)
+    return Rows(count, share, first, min(share, count - first))
 
 
 def join(

@@ -13,10 +13,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from engine.errors import EngineError
 from engine.fp8 import Activation, Linear, LinearOp
 from engine.marks import Marks
 from engine.models.dit_config import DitConfig, Shard
-from engine.parallel import Ranks
+from engine.parallel import Ranks, rows_of
 from kernels import ops
 from kernels.reference import FP8
 
@@ -32,8 +33,8 @@ class ShardedLinear(Protocol):
         """x [count, own K] -> out [share, N], this rank's rows of the sum over ranks."""
         ...
 
-    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
-        """Rows [share, W] of each rank -> all of them: `out` [ranks * share, W], or `local`."""
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> None:
+        """Rows [share, W] of each rank -> `out` [ranks * share, W], which is `local` on one."""
         ...
 
     def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
@@ -42,11 +43,16 @@ class ShardedLinear(Protocol):
         """
         ...
 
+    def sum_squares(self, squares: Tensor) -> int:
+        """Add up `squares` over ranks in place; returns the number of columns they are of."""
+        ...
+
 
 class WholeLinear:
     """One rank: nothing to exchange, norms see every column."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, width: int, device: torch.device) -> None:
+        self._width = width
         self._linear = LinearOp(device)
 
     def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
@@ -56,22 +62,24 @@ class WholeLinear:
     def rows(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
         self.columns(x, layer, out, mark)
 
-    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
-        return local
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> None:
+        pass
 
     def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
         return None
+
+    def sum_squares(self, squares: Tensor) -> int:
+        return self._width
 
 
 class CollectiveLinear:
     """The truth, and the way for shapes that nothing beats: the library's collective and a GEMM."""
 
-    def __init__(
-        self, ranks: Ranks, config: DitConfig, part: Shard, device: torch.device, dtype: torch.dtype
-    ) -> None:
-        rows = part.rows(max(config.tokens, config.sink_tokens))
-        count = rows.share * part.ranks
-        self._ranks, self._width = ranks, part.width
+    def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
+        device = ranks.device
+        rows = rows_of(ranks, max(config.tokens, config.sink_tokens))
+        count = rows.share * ranks.ranks
+        self._ranks, self._width, self._inner = ranks, part.width, config.inner
         self._linear = LinearOp(device)
         self._square_sums = ops.choose("square_sums", device)
         shape = count, config.width
@@ -99,10 +107,9 @@ class CollectiveLinear:
         mark("comm")
         self._ranks.scatter_sum(self._wide[: out.shape[0] * self._ranks.ranks], out)
 
-    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> Tensor:
+    def whole(self, local: Tensor, out: Tensor, mark: Marks) -> None:
         mark("comm")
         self._ranks.gather_rows(local, out)
-        return out
 
     def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
         mark("cache")
@@ -111,3 +118,22 @@ class CollectiveLinear:
         mark("comm")
         self._ranks.sum_(sums)
         return sums
+
+    def sum_squares(self, squares: Tensor) -> int:
+        self._ranks.sum_(squares)
+        return self._inner
+
+
+def sharded_linear(
+    ranks: Ranks, config: DitConfig, part: Shard, communication: str, dtype: torch.dtype
+) -> ShardedLinear:
+    """The way that `communication` names. Raises EngineError("bad_config") for one unknown."""
+    if communication not in WAYS:
+        known = ", ".join(WAYS)
+        raise EngineError("bad_config", f"no communication is {communication!r}", f"use {known}")
+    if ranks.ranks == 1:
+        return WholeLinear(part.width, ranks.device)
+    return WAYS[communication](ranks, config, part, dtype)
+
+
+WAYS = {"collective": CollectiveLinear}

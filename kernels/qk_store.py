@@ -1,4 +1,4 @@
-# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# ruff: noqa: ANN001, ANN202, SIM108 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """qk-norm + rotary + store into the ring (+ fp8), and the rotation of the sink.
 

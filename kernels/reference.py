@@ -70,7 +70,7 @@ def rms_norm(
 ) -> None:
     """out [rows, D] = x / rms(x) * weight [D].
 
-    When other ranks hold the rest of `full_width` columns, `sums` fp32 [rows] are the squares of all.
+    When other ranks hold the rest of `full_width` columns, `sums` fp32 [rows] are of all squares.
     """
     value = x.float()
     if sums is None:
@@ -118,7 +118,8 @@ def qk_norm_rope_store(
 
     qkv [rows, 3*H*hd]; weights [H*hd]; cos, sin [rows, hd/2] fp32; row int32 [1] on the device;
     q_out [rows, H, hd]; k_ring, v_ring [ring rows, H, hd], or v_ring [H, hd, ring rows] when
-    `v_transposed`. `sums` [rows, 2] of q and k, and `full_width`, as in `rms_norm`. fp8 rings hold the values unscaled: e4m3 is accurate from 2^-6 to 448.
+    `v_transposed`. `sums` [rows, 2] of q and k, and `full_width`, as in `rms_norm`. fp8 rings hold
+    the values unscaled: e4m3 is accurate from 2^-6 to 448.
     """
     count, (heads, head_dim) = qkv.shape[0], q_out.shape[1:]
     q, k, v = qkv.view(count, 3, heads * head_dim).unbind(1)

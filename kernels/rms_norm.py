@@ -1,4 +1,4 @@
-# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# ruff: noqa: ANN001, ANN202, SIM108 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
 """RMSNorm over all heads: the query of cross-attention; and the sums that let ranks share a norm.
 
@@ -41,8 +41,9 @@ def rms_norm(
     """See `reference.rms_norm`. Contiguous rows."""
     rows, width = x.shape
     block = triton.next_power_of_2(width)
+    full = width if sums is None else full_width
     _rms_norm[(rows,)](
-        x, weight, out, x if sums is None else sums, float(width if sums is None else full_width), eps,
+        x, weight, out, x if sums is None else sums, float(full), eps,
         D=width, BLOCK=block, SUMS=sums is not None, num_warps=8 if block >= 4096 else 4,
     )  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 Wan's block: modulated self-attention (qk-norm over all heads, 3-D rotary), cross-attention to
 cached keys of text and audio, GELU feed-forward; the timestep is one a chunk. Reads as single-GPU
-code: a rank's share of the heads and of the hidden width is in the shapes of its weights.
+code: a rank's share of the heads and of the hidden width is in the shapes of its weights, its rows
+of the stream between layers in `Rows`, and what crosses ranks in `engine.sharded_linear`.
 Knows nothing of denoise schedules, epochs, graphs or how the window is kept.
 """
 
@@ -19,7 +20,9 @@ from engine.fp8 import Activation, Linear, LinearOp, StaticScales
 from engine.marks import NO_MARKS, Marks
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import TIME_CHANNELS, DitWeights
+from engine.parallel import OneRank, Ranks, Rows, rows_of
 from engine.ringcache import WindowCache
+from engine.sharded_linear import sharded_linear
 from kernels import ops, reference
 from kernels.reference import FP8
 from kernels.sdpa import sdpa
@@ -38,22 +41,30 @@ class Way:
     fused_elementwise: bool = True  # residual and gate within the next norm
     scale: str = "tensor"  # static, or "row": dynamic, one a token
     attention: str = "cudnn"  # "ring": ours in place; "ring8": ours with fp8 keys and values
+    communication: str = "collective"  # between ranks
 
 
 class Buffers:
     """Every intermediate of a forward, allocated once at the largest row count."""
 
     def __init__(
-        self, config: DitConfig, part: Shard, way: Way, device: torch.device, dtype: torch.dtype
+        self, config: DitConfig, part: Shard, way: Way, ranks: Ranks, dtype: torch.dtype
     ) -> None:
-        rows = max(config.tokens, config.sink_tokens)
+        rows, device = rows_of(ranks, max(config.tokens, config.sink_tokens)), ranks.device
         quantised = FP8 if way.fp8 and way.fused_quantise else dtype
 
-        def full(width: int, kind: torch.dtype = dtype) -> Tensor:
-            return torch.empty(rows, width, dtype=kind, device=device)
+        def full(width: int, kind: torch.dtype = dtype, count: int = rows.count) -> Tensor:
+            return torch.empty(count, width, dtype=kind, device=device)
 
-        self.x, self.y = full(config.width), full(config.width)
-        self.normed = full(config.width, quantised)
+        def own(width: int, kind: torch.dtype = dtype) -> Tensor:
+            return full(width, kind, rows.share)
+
+        # this rank's rows of the stream
+        self.x, self.y = own(config.width), own(config.width)
+        self.normed, self.out_norm = own(config.width, quantised), own(config.width)
+        self.velocity = own(config.token_channels)
+        self.norm_scale = own(1, torch.float32)
+        # all rows of this rank's heads and hidden columns
         self.qkv = full(3 * part.width)
         self.q, self.cross = full(part.width), full(part.width)
         self.q8 = full(part.width, FP8) if way.attention == "ring8" else self.q
@@ -61,9 +72,9 @@ class Buffers:
         self.inner = full(part.width, quantised)
         self.hidden = full(part.hidden)
         self.active = full(part.hidden, quantised)
-        self.out_norm = full(config.width)
-        self.row_scale = torch.empty(rows, 1, device=device)
-        self.velocity = full(config.token_channels)
+        self.row_scale = full(1, torch.float32)
+        whole = full(config.token_channels, count=rows.share * ranks.ranks)
+        self.whole = self.velocity if ranks.ranks == 1 else whole
 
 
 class CausalDit:
@@ -71,17 +82,20 @@ class CausalDit:
 
     def __init__(
         self, config: DitConfig, part: Shard, weights: DitWeights, cache: WindowCache, way: Way,
-        device: torch.device, dtype: torch.dtype = torch.bfloat16,
+        device: torch.device, dtype: torch.dtype = torch.bfloat16, ranks: Ranks | None = None,
     ) -> None:  # fmt: skip
+        """Without `ranks`, a part of several is computed alone: for measurements."""
         self.config, self.part, self.weights = config, part, weights
         self.cache, self.way, self.device = cache, way, device
-        self.buffers = Buffers(config, part, way, device, dtype)
+        self._ranks = ranks or OneRank(device)
+        self.buffers = Buffers(config, part, way, self._ranks, dtype)
         self.scales = StaticScales(config.layers, SITES, device)
         self.quantised = way.fp8 and way.fused_quantise
         # Static scales only after calibration: until then, and with scale "row", one a token.
         self.static = False
         self.mark: Marks = NO_MARKS
         self._linear = LinearOp(device)
+        self._shared = sharded_linear(self._ranks, config, part, way.communication, dtype)
         self._choose_ops(way, device)
         context = (config.layers, config.context_tokens, part.heads, config.head_dim)
         self.cross_k = torch.zeros(context, dtype=dtype, device=device)
@@ -132,7 +146,9 @@ class CausalDit:
         out = torch.empty(count, config.layers * 2 * part.width, dtype=dtype, device=self.device)
         self._linear(Activation(context.to(dtype)), self.weights.cross_kv, out)
         k, v = out.view(count, config.layers, 2, part.width).unbind(2)
-        k = k.float() * torch.rsqrt(k.float().square().mean(-1, keepdim=True) + 1e-6)
+        squares = k.float().square().sum(-1, keepdim=True)
+        full_width = self._shared.sum_squares(squares)
+        k = k.float() * torch.rsqrt(squares / full_width + 1e-6)
         k = (k * self.weights.cross_k_norm).view(count, config.layers, part.heads, -1)
         rows = slice(start, start + count)
         self.cross_k[:, rows].copy_(k.transpose(0, 1))
@@ -142,52 +158,57 @@ class CausalDit:
 
     def forward(self, latent: Tensor) -> Tensor:
         """latent [M, token_channels] noisy -> velocity [M, token_channels], a view of a buffer."""
-        count, buffers, weights = latent.shape[0], self.buffers, self.weights
-        x, y = buffers.x[:count], buffers.y[:count]
+        buffers, weights, rows = self.buffers, self.weights, rows_of(self._ranks, latent.shape[0])
+        x, y = buffers.x[: rows.share], buffers.y[: rows.share]
         self.mark("other")
-        self._linear(Activation(latent), weights.patch_in, x)
+        own = latent[rows.first : rows.first + rows.own]
+        self._linear(Activation(own), weights.patch_in, x[: rows.own])
+        x[rows.own :].zero_()
         pending: tuple[Tensor | None, Tensor | None] = (None, None)
         for layer in range(self.config.layers):
-            pending = self._block(layer, x, y, pending)
+            pending = self._block(layer, x, y, pending, rows)
         self.mark("elementwise")
-        out = buffers.out_norm[:count]
+        out, velocity = buffers.out_norm[: rows.share], buffers.velocity[: rows.share]
         shift, scale = self.head_modulation
         self._add_norm(x, *pending, shift, scale, out, None)
         self.mark("other")
-        self._linear(Activation(out), weights.head, buffers.velocity[:count])
+        self._linear(Activation(out), weights.head, velocity)
+        self._shared.whole(velocity, buffers.whole[: rows.share * self._ranks.ranks], self.mark)
         self.mark("other")
-        return buffers.velocity[:count]
+        return buffers.whole[: rows.count]
 
     def _block(
-        self, layer: int, x: Tensor, y: Tensor, pending: tuple[Tensor | None, Tensor | None]
-    ) -> tuple[Tensor, Tensor]:
+        self, layer: int, x: Tensor, y: Tensor, pending: tuple[Tensor | None, Tensor | None],
+        rows: Rows,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """One block; the residual not yet added (`pending`: y, gate) goes with the next norm."""
-        weights, buffers, count = self.weights.blocks[layer], self.buffers, x.shape[0]
+        weights, buffers, count = self.weights.blocks[layer], self.buffers, rows.count
         shift1, scale1, gate1, shift2, scale2, gate2 = self.modulation[layer]
-        normed = self._normed(x, *pending, shift1, scale1, layer, QKV)
+        normed = self._normed(x, *pending, shift1, scale1, layer, QKV, rows)
         qkv = buffers.qkv[:count]
-        self._apply(normed, weights.qkv, qkv)
-        self._apply(self._self_attention(layer, qkv), weights.o, y)
+        self._columns(normed, weights.qkv, qkv)
+        self._rows(self._self_attention(layer, qkv), weights.o, y)
         affine = weights.cross_norm_shift, weights.cross_norm_scale
-        normed = self._normed(x, y, gate1, *affine, layer, CROSS_Q)
+        normed = self._normed(x, y, gate1, *affine, layer, CROSS_Q, rows)
         query = buffers.cross[:count]
-        self._apply(normed, weights.cross_q, query)
-        self._apply(self._cross_attention(layer, query), weights.cross_o, y)
-        normed = self._normed(x, y, None, shift2, scale2, layer, FF1)
+        self._columns(normed, weights.cross_q, query)
+        self._rows(self._cross_attention(layer, query), weights.cross_o, y)
+        normed = self._normed(x, y, None, shift2, scale2, layer, FF1, rows)
         hidden = buffers.hidden[:count]
-        self._apply(normed, weights.ff1, hidden)
+        self._columns(normed, weights.ff1, hidden)
         self.mark("elementwise")
         scale = self._scale(layer, FF2, count)
         active = buffers.active[:count]
         self._gelu(hidden, active, scale)
-        self._apply(self._observed(active, scale, layer, FF2), weights.ff2, y)
+        self._rows(self._observed(active, scale, layer, FF2), weights.ff2, y)
         return y, gate2
 
     def _self_attention(self, layer: int, qkv: Tensor) -> Activation:
         weights, buffers, count = self.weights.blocks[layer], self.buffers, qkv.shape[0]
         q = buffers.q8[:count].view(count, self.part.heads, -1)
+        sums = self._shared.norm_sums(qkv, 2, self.mark)
         self.mark("cache")
-        self.cache.store(layer, qkv, weights.q_norm, weights.k_norm, q)
+        self.cache.store(layer, qkv, weights.q_norm, weights.k_norm, q, sums)
         k, v = self.cache.window(layer)
         self.mark("attention")
         if self.way.attention == "cudnn":
@@ -198,9 +219,11 @@ class CausalDit:
 
     def _cross_attention(self, layer: int, query: Tensor) -> Activation:
         buffers, count = self.buffers, query.shape[0]
+        sums = self._shared.norm_sums(query, 1, self.mark)
         self.mark("elementwise")
-        self._rms(query, self.weights.blocks[layer].cross_q_norm, buffers.q[:count])
-        q = buffers.q[:count].view(count, self.part.heads, -1)
+        norm, out = self.weights.blocks[layer].cross_q_norm, buffers.q[:count]
+        self._rms(query, norm, out, sums, self.config.inner)
+        q = out.view(count, self.part.heads, -1)
         k, v = self.cross_k[layer], self.cross_v[layer]
         self.mark("attention")
         # 528 keys: cuDNN 3 ms a step, our kernel 5
@@ -231,12 +254,15 @@ class CausalDit:
 
     def _normed(
         self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,
-        layer: int, site: int,
+        layer: int, site: int, rows: Rows,
     ) -> Activation:  # fmt: skip
         self.mark("elementwise")
-        out, out_scale = self.buffers.normed[: x.shape[0]], self._scale(layer, site, x.shape[0])
+        out, out_scale = self.buffers.normed[: rows.share], None
+        if self.quantised:
+            out_scale = self.buffers.norm_scale[: rows.share]
+            out_scale = self.scales.at(layer, site) if self.static else out_scale
         self._add_norm(x, y, gate, shift, scale, out, out_scale)
-        return self._observed(out, out_scale, layer, site)
+        return self._observed(out, out_scale, layer, site, rows.own)
 
     def _add_norm(
         self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,
@@ -252,20 +278,31 @@ class CausalDit:
             return None
         return self.scales.at(layer, site) if self.static else self.buffers.row_scale[:count]
 
-    def _observed(self, values: Tensor, scale: Tensor | None, layer: int, site: int) -> Activation:
-        if scale is not None and not self.static and not self.scales.frozen:
-            self.scales.observe(layer, site, scale)
+    def _observed(
+        self, values: Tensor, scale: Tensor | None, layer: int, site: int, own: int | None = None
+    ) -> Activation:
+        """Calibration looks at the first `own` rows: the rest is padding."""
+        if scale is not None and not self.static and not self.scales.frozen and own != 0:
+            self.scales.observe(layer, site, scale[:own])
         return Activation(values, scale)
 
-    def _apply(self, x: Activation, layer: Linear, out: Tensor) -> None:
-        if layer.scale is not None and x.scale is None:
-            self.mark("elementwise")
-            x = self._linear.quantised(x)
-        self.mark("gemm")
-        self._linear(x, layer, out)
+    def _columns(self, x: Activation, layer: Linear, out: Tensor) -> None:
+        """A layer cut by outputs: rows of this rank -> all rows."""
+        self._shared.columns(self._ready(x, layer), layer, out, self.mark)
+
+    def _rows(self, x: Activation, layer: Linear, out: Tensor) -> None:
+        """A layer cut by inputs: all rows -> rows of this rank, summed over ranks."""
+        self._shared.rows(self._ready(x, layer), layer, out, self.mark)
+
+    def _ready(self, x: Activation, layer: Linear) -> Activation:
+        if layer.scale is None or x.scale is not None:
+            return x
+        self.mark("elementwise")
+        return self._linear.quantised(x)
 
     def freeze_scales(self) -> None:
         """End calibration: from now on activations are quantised with what was seen."""
+        self._ranks.max_(self.scales.values)
         self.scales.freeze()
         self.static = self.quantised and self.way.scale == "tensor"
 

@@ -16,6 +16,7 @@ from engine.marks import NO_MARKS, Marks
 from engine.models.causal_dit import CausalDit, Way
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights
+from engine.parallel import Ranks
 from engine.peercache import ReropeCache, ShiftCache
 from engine.ringcache import CacheLayout, RingCache, WindowCache
 from engine.sampler import FewStepSampler
@@ -36,11 +37,14 @@ class Denoiser:
 
     def __init__(
         self, config: DitConfig, part: Shard, weights: DitWeights, way: Way, device: torch.device,
-        dtype: torch.dtype = torch.bfloat16, seed: int = 1,
+        dtype: torch.dtype = torch.bfloat16, seed: int = 1, ranks: Ranks | None = None,
     ) -> None:  # fmt: skip
+        """On ranks, every rank makes the same calls with the same arguments and gets the same
+        latents; `seed` draws the same noise on each.
+        """
         self.config, self.device = config, device
         self.cache = build_cache(config, part, way, device, dtype)
-        self.model = CausalDit(config, part, weights, self.cache, way, device, dtype)
+        self.model = CausalDit(config, part, weights, self.cache, way, device, dtype, ranks)
         self.latent = torch.zeros(config.tokens, config.token_channels, dtype=dtype, device=device)
         self.sampler = FewStepSampler(
             self.latent, config.steps, config.shift, config.clean_pass, seed
@@ -122,7 +126,7 @@ class Denoiser:
         """One denoise forward of the open chunk at step `step`."""
         self.model.set_step(self._steps[step])
         if self.graphs.replay(self._key()):
-            return self.model.buffers.velocity[: self.config.tokens]
+            return self.model.buffers.whole[: self.config.tokens]
         return self.model.forward(self.latent)
 
     @torch.inference_mode()

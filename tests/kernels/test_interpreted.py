@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 OPS = (
     "residual_norm", "residual_gate", "rms_norm", "square_sums", "gelu", "quantise",
-    "qk_norm_rope_store", "rotate_rows", "ring_attention", "norm_silu", "causal_conv", "upsample", "spread",
+    "qk_norm_rope_store", "rotate_rows", "ring_attention", "norm_silu", "causal_conv", "upsample",
+    "spread",
 )  # fmt: skip
 
 
