@@ -42,12 +42,12 @@ SCHEDULES: dict[str, Schedule] = {
     # [1000, 750, 500, 250] warped with shift 5; cache of 32,760 rows at 1,560 a latent frame
     "self-forcing": Schedule(
         even(4, 5), "renoise", True, 3, 21,
-        "guandeh17/Self-Forcing@33593df configs/self_forcing_dmd.yaml, pipeline/causal_inference.py",
+        "guandeh17/Self-Forcing@33593df configs/self_forcing_dmd.yaml, causal_inference.py",
     ),
     # [1000, 757, 522] as they are; the trailing 0 is not run
     "causvid": Schedule(
         (1.0, 0.757, 0.522), "renoise", True, 3, 21,
-        "tianweiy/CausVid@ca21150 configs/wan_causal_dmd.yaml, causvid/models/wan/causal_inference.py",
+        "tianweiy/CausVid@ca21150 configs/wan_causal_dmd.yaml, causal_inference.py",
     ),
     "causvid-warp": Schedule(
         even(4, 8), "renoise", True, 3, 21,

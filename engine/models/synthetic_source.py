@@ -73,7 +73,7 @@ def _scaled(name: str, value: Tensor) -> Tensor:
         return value
     if name == "casual_audio_encoder.weights":
         return value.mul_(0.001).add_(0.01)
-    if "norm" in name and name.endswith("weight") or name.startswith(_IMAGE_NORMS):
+    if ("norm" in name and name.endswith("weight")) or name.startswith(_IMAGE_NORMS):
         return value.mul_(0.1).add_(1)
     if name.endswith("bias") or value.ndim < 2:
         return value.mul_(0.02)
