@@ -104,7 +104,7 @@ def _audio_encoder(config: DitConfig, speech: Speech) -> Named:
     yield from _conv(
         f"{name}.encoder.conv1_local.conv", quarter * speech.tokens, speech.features, 3
     )
-    yield from _conv(f"{name}.encoder.conv1_global.conv", quarter, features, 3)
+    yield from _conv(f"{name}.encoder.conv1_global.conv", quarter, speech.features, 3)
     yield from _conv(f"{name}.encoder.conv2.conv", 2 * quarter, quarter, 3)
     yield from _conv(f"{name}.encoder.conv3.conv", width, 2 * quarter, 3)
     yield from _dense(f"{name}.encoder.final_linear", width, width)
