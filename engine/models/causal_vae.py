@@ -9,6 +9,7 @@ mean and spread are put back inside. Knows nothing of how latents were made.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -56,11 +57,14 @@ class CausalVae:
     """Decodes latents in order. `fp8` runs the large convolutions on e4m3 operands."""
 
     def __init__(
-        self, config: VaeConfig, weights: dict[str, Tensor], device: torch.device,
+        self, config: VaeConfig, weights: Mapping[str, Tensor], device: torch.device,
         dtype: torch.dtype = torch.bfloat16, fp8: bool = False,
     ) -> None:  # fmt: skip
+        """`weights` are read once and not kept: mapped views of a file will do."""
         self.config, self.device, self.dtype, self.fp8 = config, device, dtype, fp8
-        self._weights = weights
+        self._source = weights
+        self._dense_weights: dict[str, tuple[Tensor, Tensor]] = {}
+        self._gammas: dict[str, Tensor] = {}
         names = ("norm_silu", "causal_conv", "upsample", "spread")
         self._norm, self._conv, self._double, self._spread = (ops.choose(n, device) for n in names)
         self._zero = torch.zeros(1, dtype=torch.int32, device=device)
@@ -69,6 +73,8 @@ class CausalVae:
         self._convs: dict[str, Conv] = {}
         self._build_convs()
         self._entry = self._build_entry()
+        self._build_dense()
+        del self._source
         height, width = config.picture
         shape = (self.frames[-1], height, width, 4)
         self.pictures = torch.full(shape, 255, dtype=torch.uint8, device=device)
@@ -124,17 +130,33 @@ class CausalVae:
     def _add_residual(self, name: str, level: int) -> None:
         self._add_conv(f"{name}.conv1", level)
         self._add_conv(f"{name}.conv2", level)
+        for norm in ("norm1", "norm2"):
+            self._gammas[f"{name}.{norm}"] = self._fp32(f"{name}.{norm}.gamma").flatten()
+
+    def _build_dense(self) -> None:
+        """Products over channels alone, in the run's type; the remaining gammas, in fp32."""
+        attention = "decoder.mid_block.attentions.0"
+        for norm in (f"{attention}.norm", "decoder.norm_out"):
+            self._gammas[norm] = self._fp32(f"{norm}.gamma").flatten()
+        names = [name[: -len(".weight")] for name in self._source if name.endswith(".weight")]
+        for name in names:
+            if name.endswith(".conv_shortcut") or name.startswith(f"{attention}."):
+                weight = self._fp32(f"{name}.weight").flatten(1).to(self.dtype)
+                self._dense_weights[name] = weight, self._fp32(f"{name}.bias").to(self.dtype)
+
+    def _fp32(self, name: str) -> Tensor:
+        return self._source[name].to(self.device).float()
 
     def _add_conv(self, name: str, level: int, plain: bool = False) -> None:
         """Lay out the weight [N, taps, C] and allocate the ring; `plain` never uses fp8."""
-        weight = self._weights[f"{name}.weight"].to(self.device).float()
+        weight = self._fp32(f"{name}.weight")
         weight = weight[:, :, None] if weight.ndim == 4 else weight
         out, channels, kt, ks, _ = weight.shape
         fp8 = self.fp8 and not plain and channels % 128 == 0
         missing_c, missing_n = -channels % 64, -out % 16
         weight = F.pad(weight, (0, 0, 0, 0, 0, 0, 0, missing_c, 0, missing_n))
         flat = weight.permute(0, 2, 3, 4, 1).reshape(out + missing_n, -1).contiguous()
-        bias = F.pad(self._weights[f"{name}.bias"].to(self.device).float(), (0, missing_n))
+        bias = F.pad(self._fp32(f"{name}.bias"), (0, missing_n))
         scale = float(flat.abs().amax()) / FP8_MAX if fp8 else 1.0
         stored = (flat / scale).to(FP8) if fp8 else flat.to(self.dtype)
         clock = self._clocks[self.frames[level]]
@@ -149,15 +171,12 @@ class CausalVae:
     def _build_entry(self) -> tuple[Tensor, Tensor]:
         """post_quant_conv with the scaling of latents folded in: fp32 matrix and bias."""
         config = self.config
-        mix = self._weights["post_quant_conv.weight"].to(self.device).float().flatten(1)
-        bias = self._weights["post_quant_conv.bias"].to(self.device).float()
+        mix = self._fp32("post_quant_conv.weight").flatten(1)
+        bias = self._fp32("post_quant_conv.bias")
         if config.mean:
             bias = bias + mix @ torch.tensor(config.mean, device=self.device)
             mix = mix * torch.tensor(config.std, device=self.device)
         return mix.t().contiguous(), bias
-
-    def _gamma(self, name: str) -> Tensor:
-        return self._weights[f"{name}.gamma"].to(self.device).float().flatten()
 
     # -- decoding -------------------------------------------------------------------------------
 
@@ -224,28 +243,20 @@ class CausalVae:
         """out = conv2(silu(norm2(conv1(silu(norm1(x)))))) + shortcut(x); out may be x."""
         grid, hidden = self.grids[level], self._inner[level]
         first, second = self._convs[f"{name}.conv1"], self._convs[f"{name}.conv2"]
-        self._norm(x, self._gammas(f"{name}.norm1"), first.ring, first.base, grid, frames)
+        self._norm(x, self._gammas[f"{name}.norm1"], first.ring, first.base, grid, frames)
         self._apply(f"{name}.conv1", hidden, level, frames)
         if x is not out:
-            weight = self._weights[f"{name}.conv_shortcut.weight"].flatten(1).to(self.dtype)
-            bias = self._weights[f"{name}.conv_shortcut.bias"].to(self.dtype)
+            weight, bias = self._dense_weights[f"{name}.conv_shortcut"]
             torch.addmm(bias, x, weight.t(), out=out)
-        self._norm(hidden, self._gammas(f"{name}.norm2"), second.ring, second.base, grid, frames)
+        self._norm(hidden, self._gammas[f"{name}.norm2"], second.ring, second.base, grid, frames)
         self._apply(f"{name}.conv2", out, level, frames, out)
-
-    def _gammas(self, name: str) -> Tensor:
-        """fp32 gamma, converted once: graphs need its address to last."""
-        key = f"{name}.gamma32"
-        if key not in self._weights:
-            self._weights[key] = self._gamma(name)
-        return self._weights[key]
 
     def _attention(self, name: str, x: Tensor) -> None:
         """Single-head attention over one frame's pixels, in place."""
         pixels = self.grids[0].pixels(x)[0]
         value = pixels.reshape(-1, x.shape[1])
         normed = F.normalize(value.float(), dim=-1) * x.shape[1] ** 0.5
-        normed = (normed * self._gammas(f"{name}.norm")).to(self.dtype)
+        normed = (normed * self._gammas[f"{name}.norm"]).to(self.dtype)
         q, k, v = self._dense(normed, f"{name}.to_qkv").chunk(3, -1)
         parts = []
         for some in q.split(QUERIES_AT_ONCE):
@@ -255,8 +266,7 @@ class CausalVae:
         pixels.add_(self._dense(attended, f"{name}.proj").view(pixels.shape))
 
     def _dense(self, x: Tensor, name: str) -> Tensor:
-        weight = self._weights[f"{name}.weight"].flatten(1).to(self.dtype)
-        return F.linear(x, weight, self._weights[f"{name}.bias"].to(self.dtype))
+        return F.linear(x, *self._dense_weights[name])
 
     def _level(self, level: int, frames: int, first: bool) -> int:
         """Residual blocks, then doubling into the next level's stream; returns its frames."""
@@ -291,7 +301,7 @@ class CausalVae:
         """Norm, conv_out, unfold to pixels, BGRA bytes."""
         level, patch = self.config.levels - 1, self.config.patch
         grid, conv = self.grids[level], self._convs["decoder.conv_out"]
-        gamma = self._gammas("decoder.norm_out")
+        gamma = self._gammas["decoder.norm_out"]
         self._norm(self._changed[level], gamma, conv.ring, conv.base, grid, frames)
         out = self._inner[level].view(-1)[: frames * grid.rows * conv.weight.shape[0]]
         out = out.view(frames * grid.rows, -1)

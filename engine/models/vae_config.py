@@ -1,4 +1,4 @@
-"""Geometry of the public video autoencoders (Wan2.1's and Wan2.2's), and how their latents are scaled.
+"""Geometry of the public video autoencoders, Wan2.1's and Wan2.2's, and the scale of their latents.
 
 The scales are the constants that both the original repository and the diffusers configuration
 publish. Knows nothing of weights or of how they are applied.

@@ -106,7 +106,8 @@ def test_original_names_of_wan_2_2_follow_its_module_tree() -> None:
     names = original_names(config, weight_shapes(config) | encoder_shapes(config))
     assert len(set(names.values())) == len(names)
     for public, original in {
-        "decoder.up_blocks.1.resnets.2.conv2.bias": "decoder.upsamples.1.upsamples.2.residual.6.bias",
+        "decoder.up_blocks.1.resnets.2.conv2.bias":
+            "decoder.upsamples.1.upsamples.2.residual.6.bias",
         "decoder.up_blocks.0.upsampler.time_conv.weight":
             "decoder.upsamples.0.upsamples.3.time_conv.weight",
         "decoder.up_blocks.2.resnets.0.conv_shortcut.weight":
