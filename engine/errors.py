@@ -18,6 +18,7 @@ CODES: dict[str, int] = {
     "protocol_version": 2,
     "insecure_bind": 2,
     "unknown_model": 2,
+    "bad_checkpoint": 2,
     "not_ready": 1,
     "missing_asset": 1,
     "worker_died": 1,

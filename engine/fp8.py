@@ -1,7 +1,8 @@
 """FP8 weights, and the static scales of the activations that meet them.
 
-Scales are one a tensor. That is enough because e4m3 is a floating type: values from 2^-6 to 448
-times the scale keep their 3 bits of mantissa, so a scale right to a factor of 100 costs nothing.
+Scales of activations are one a tensor. That is enough because e4m3 is a floating type: values from
+2^-6 to 448 times the scale keep their 3 bits of mantissa, so a scale right to a factor of 100 costs
+nothing. Weights that were trained have one an output channel: a channel's scale is a true constant.
 What cannot be forgiven is saturation, hence a calibration run with a scale a row, and a margin.
 Knows nothing of the model's structure.
 """
@@ -25,8 +26,8 @@ class Linear:
 
     weight: Tensor
     bias: Tensor | None = None
-    scale: Tensor | None = None  # [1] fp32
-    row_scale: Tensor | None = None  # [1, N]: the same number, for activations scaled a row
+    scale: Tensor | None = None  # fp32 [1], or [1, N]: one an output channel
+    row_scale: Tensor | None = None  # [1, N]: the same numbers, for activations scaled a row
 
     @property
     def bytes(self) -> int:
@@ -46,6 +47,13 @@ def quantise_linear(weight: Tensor, bias: Tensor | None = None) -> Linear:
     scale = (weight.abs().amax().float() / FP8_MAX).clamp_min(1e-12).reshape(1)
     stored = (weight.float() / scale).clamp(-FP8_MAX, FP8_MAX).to(FP8)
     return Linear(stored, bias, scale, scale.expand(1, weight.shape[0]).contiguous())
+
+
+def quantised_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """(e4m3 [N, K], fp32 scales [N]) of a weight [N, K], one scale an output channel."""
+    scale = (weight.abs().amax(1).float() / FP8_MAX).clamp_min(1e-12)
+    stored = (weight.float() / scale[:, None]).clamp(-FP8_MAX, FP8_MAX).to(FP8)
+    return stored, scale
 
 
 class LinearOp:
@@ -68,8 +76,11 @@ class LinearOp:
         if x.scale is None:
             x = self.quantised(x)
         assert x.scale is not None
-        w_scale = layer.row_scale if x.scale.ndim == 2 else layer.scale
-        self._fp8(x.values, x.scale, layer.weight, w_scale, layer.bias, out)
+        scale = x.scale
+        if layer.scale.ndim == 2 and scale.ndim == 1:  # channels need a scale a row beside them
+            scale = scale.expand(x.values.shape[0], 1).contiguous()
+        w_scale = layer.row_scale if scale.ndim == 2 else layer.scale
+        self._fp8(x.values, scale, layer.weight, w_scale, layer.bias, out)
 
     def quantised(self, x: Activation) -> Activation:
         """A scale a row by plain torch ops, in a tensor of its own."""

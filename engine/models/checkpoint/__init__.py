@@ -1,0 +1,1 @@
+"""Public checkpoint files: reading them, telling what they hold, and handing out their weights."""
