@@ -8,7 +8,9 @@ Needs the `pocketsphinx` package and the espeak-ng program: training tools, neve
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,14 @@ from engine.speech.resample import ENCODER_RATE
 MOST_AT_FLOOR = 0.25  # share of phones at the 30 ms minimum above which an alignment is rejected
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenWord:
+    """A word where it was found, or (empty text) a pause between words."""
+
+    text: str
+    segments: list[Segment]
+
+
 class Aligner:
     """One pocketsphinx decoder whose dictionary grows with foreign words."""
 
@@ -33,32 +43,56 @@ class Aligner:
 
     def align(self, pcm: np.ndarray, text: str, language: str) -> list[Segment] | None:
         """24 kHz audio and what is said -> segments, or None where it does not fit."""
-        words = self._spell(words_of(text), language)
+        found = self.align_words(pcm, text, language)
+        segments = [segment for word in found or [] for segment in word.segments]
+        return segments if segments and floor_share(segments) <= MOST_AT_FLOOR else None
+
+    def align_words(self, pcm: np.ndarray, text: str, language: str) -> list[SpokenWord] | None:
+        """The same, word by word and however badly it fits; None where nothing was found."""
+        words = self.spelled(text, language)
         if not words:
             return None
         pcm16 = soxr.resample(normalised(pcm), ENCODER_RATE, 16_000)
         codes = (np.clip(pcm16, -1, 1) * 32767).astype("<i2").tobytes()
         try:
-            segments = self._two_passes(codes, words)
+            return self._two_passes(codes, words)
         except RuntimeError:
             return None
-        return segments if segments and floor_share(segments) <= MOST_AT_FLOOR else None
 
-    def _two_passes(self, codes: bytes, words: list[str]) -> list[Segment] | None:
-        self._decoder.set_align_text(" ".join(words))
+    def spelled(self, text: str, language: str) -> list[tuple[str, str]]:
+        """(name in the dictionary, word) of each word; [] where one cannot be spelled."""
+        words = words_of(text)
+        if language.split("-")[0] == "en":
+            missing = [w for w in words if self._decoder.lookup_word(w) is None]
+            self._add_foreign(missing, "en-us", plain=True)
+            return [(w, w) for w in words]
+        return self._add_foreign(words, language, plain=False)
+
+    def phones_of(self, name: str) -> str | None:
+        """The dictionary's first pronunciation, phones parted by spaces."""
+        return self._decoder.lookup_word(name)
+
+    def _two_passes(self, codes: bytes, words: list[tuple[str, str]]) -> list[SpokenWord] | None:
+        self._decoder.set_align_text(" ".join(name for name, _ in words))
         self._decode(codes)
         if self._decoder.hyp() is None:
             return None
         self._decoder.set_alignment()
         self._decode(codes)
-        phones = (phone for word in self._decoder.get_alignment() for phone in word)
+        texts = dict(words)
         return [
-            (
-                p.name if p.name in PHONE_INDEX else "SIL",
-                p.start * 0.01,
-                (p.start + p.duration) * 0.01,
+            SpokenWord(
+                texts.get(re.sub(r"\(\d+\)$", "", word.name), ""),
+                [
+                    (
+                        p.name if p.name in PHONE_INDEX else "SIL",
+                        p.start * 0.01,
+                        (p.start + p.duration) * 0.01,
+                    )
+                    for p in word
+                ],
             )
-            for p in phones
+            for word in self._decoder.get_alignment()
         ]
 
     def _decode(self, codes: bytes) -> None:
@@ -66,20 +100,13 @@ class Aligner:
         self._decoder.process_raw(codes, full_utt=True)
         self._decoder.end_utt()  # hyp() after the second pass would crash: ask only after the first
 
-    def _spell(self, words: list[str], language: str) -> list[str] | None:
-        if language.split("-")[0] == "en":
-            missing = [w for w in words if self._decoder.lookup_word(w) is None]
-            self._add_foreign(missing, "en-us", plain=True)
-            return words
-        return self._add_foreign(words, language, plain=False)
-
-    def _add_foreign(self, words: list[str], language: str, plain: bool) -> list[str] | None:
+    def _add_foreign(self, words: list[str], language: str, plain: bool) -> list[tuple[str, str]]:
         if not words:
-            return words
+            return []
         spoken = ipa_of(words, language)
         if len(spoken) != len(words):
-            return None
-        names = []
+            return []
+        pairs = []
         for word, ipa in zip(words, spoken, strict=True):
             phones = " ".join(ipa_to_arpabet(ipa))
             if not phones:
@@ -87,8 +114,8 @@ class Aligner:
             name = word if plain else foreign_name(phones)
             if self._decoder.lookup_word(name) is None:
                 self._decoder.add_word(name, phones, True)
-            names.append(name)
-        return names
+            pairs.append((name, word))
+        return pairs
 
 
 def foreign_name(phones: str) -> str:

@@ -1,0 +1,1 @@
+"""Builds the QA set from packages: needs Debian and PyPI packages, never used at run time."""
