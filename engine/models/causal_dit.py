@@ -18,8 +18,10 @@ from torch import Tensor
 
 from engine.fp8 import Activation, Linear, LinearOp, StaticScales
 from engine.marks import NO_MARKS, Marks
-from engine.models.dit_config import DitConfig, Shard
-from engine.models.dit_weights import TIME_CHANNELS, DitWeights
+from engine.models.cross_context import CrossContext, dense
+from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard
+from engine.models.dit_weights import DitWeights
+from engine.models.s2v import NORM_EPS, SpeechInjection
 from engine.parallel import OneRank, Ranks, Rows, rows_of
 from engine.ringcache import WindowCache
 from engine.sharded_linear import sharded_linear
@@ -28,7 +30,7 @@ from kernels.reference import FP8
 from kernels.sdpa import sdpa
 
 # sites of static activation scales within a block
-QKV, PROJ, CROSS_Q, CROSS_O, FF1, FF2, SITES = 0, 1, 2, 3, 4, 5, 6
+QKV, PROJ, CROSS_Q, CROSS_O, FF1, FF2, SOUND_Q, SOUND_O, SITES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,10 @@ class CausalDit:
         self._linear = LinearOp(device)
         self._shared = sharded_linear(self._ranks, config, part, way.communication, dtype)
         self._choose_ops(way, device)
-        context = (config.layers, config.context_tokens, part.heads, config.head_dim)
-        self.cross_k = torch.zeros(context, dtype=dtype, device=device)
-        self.cross_v = torch.zeros_like(self.cross_k)
+        self.context = CrossContext(config, part, weights, self._shared, device, dtype)
+        self.sound: SpeechInjection | None = None
+        if config.speech is not None and weights.speech is not None:
+            self.sound = SpeechInjection(config, part, weights.speech, self._shared, device, dtype)
         self.modulation = torch.zeros(config.layers, 6, config.width, device=device)
         self.head_modulation = torch.zeros(2, config.width, device=device)
 
@@ -122,8 +125,8 @@ class CausalDit:
         angle = timestep * torch.exp(-math.log(10_000.0) * steps)
         sinusoid = torch.cat((angle.cos(), angle.sin()))[None]
         weights = self.weights
-        embedded = _dense(F.silu(_dense(sinusoid, weights.time_1)), weights.time_2)
-        six = _dense(F.silu(embedded), weights.time_out).view(6, -1)
+        embedded = dense(F.silu(dense(sinusoid, weights.time_1)), weights.time_2)
+        six = dense(F.silu(embedded), weights.time_out).view(6, -1)
         layers = torch.stack([block.modulation + six for block in weights.blocks])
         return layers, weights.head_modulation + embedded
 
@@ -133,40 +136,42 @@ class CausalDit:
         self.head_modulation.copy_(modulation[1])
 
     def set_text(self, text: Tensor) -> None:
-        """Text embedding [text_tokens, width] -> cached keys and values of every layer."""
-        self._write_context(_dense(text, self.weights.text_in), 0)
+        """See `CrossContext.set_text`."""
+        self.context.set_text(text)
 
     def set_audio(self, features: Tensor) -> None:
-        """Audio [audio_tokens, audio_features] of one chunk, likewise; once a chunk."""
-        self._write_context(_dense(features, self.weights.audio_in), self.config.text_tokens)
-
-    def _write_context(self, context: Tensor, start: int) -> None:
-        config, part, count = self.config, self.part, context.shape[0]
-        dtype = self.cross_k.dtype
-        out = torch.empty(count, config.layers * 2 * part.width, dtype=dtype, device=self.device)
-        self._linear(Activation(context.to(dtype)), self.weights.cross_kv, out)
-        k, v = out.view(count, config.layers, 2, part.width).unbind(2)
-        squares = k.float().square().sum(-1, keepdim=True)
-        full_width = self._shared.sum_squares(squares)
-        k = k.float() * torch.rsqrt(squares / full_width + 1e-6)
-        k = (k * self.weights.cross_k_norm).view(count, config.layers, part.heads, -1)
-        rows = slice(start, start + count)
-        self.cross_k[:, rows].copy_(k.transpose(0, 1))
-        self.cross_v[:, rows].copy_(v.reshape(k.shape).transpose(0, 1))
+        """See `CrossContext.set_audio`."""
+        self.context.set_audio(features)
 
     # -- the forward ----------------------------------------------------------------------------
 
     def forward(self, latent: Tensor) -> Tensor:
-        """latent [M, token_channels] noisy -> velocity [M, token_channels], a view of a buffer."""
-        buffers, weights, rows = self.buffers, self.weights, rows_of(self._ranks, latent.shape[0])
-        x, y = buffers.x[: rows.share], buffers.y[: rows.share]
+        """latent [M, input_channels] noisy -> velocity [M, token_channels], a view of a buffer."""
+        rows = rows_of(self._ranks, latent.shape[0])
+        x = self.buffers.x[: rows.share]
         self.mark("other")
         own = latent[rows.first : rows.first + rows.own]
-        self._linear(Activation(own), weights.patch_in, x[: rows.own])
+        self._linear(Activation(own), self.weights.patch_in, x[: rows.own])
+        if self.sound is not None:
+            self.sound.add_noisy(x[: rows.own], rows.first)
+        return self._through(x, rows, self.sound)
+
+    def condition(self, tokens: Tensor) -> None:
+        """Condition tokens [sink_tokens, width], embedded: their keys enter the cache; no sound."""
+        rows = rows_of(self._ranks, tokens.shape[0])
+        x = self.buffers.x[: rows.share]
+        x[: rows.own].copy_(tokens[rows.first : rows.first + rows.own])
+        self._through(x, rows, None)
+
+    def _through(self, x: Tensor, rows: Rows, sound: SpeechInjection | None) -> Tensor:
+        """All blocks and the head, of this rank's rows [share, width]."""
+        buffers, weights, y = self.buffers, self.weights, self.buffers.y[: rows.share]
         x[rows.own :].zero_()
         pending: tuple[Tensor | None, Tensor | None] = (None, None)
         for layer in range(self.config.layers):
             pending = self._block(layer, x, y, pending, rows)
+            if sound is not None and layer in sound.places:
+                pending = self._hear(layer, sound, x, y, pending[1], rows)
         self.mark("elementwise")
         out, velocity = buffers.out_norm[: rows.share], buffers.velocity[: rows.share]
         shift, scale = self.head_modulation
@@ -203,6 +208,25 @@ class CausalDit:
         self._rows(self._observed(active, scale, layer, FF2), weights.ff2, y)
         return y, gate2
 
+    def _hear(
+        self, layer: int, sound: SpeechInjection, x: Tensor, y: Tensor, gate: Tensor | None,
+        rows: Rows,
+    ) -> tuple[Tensor, None]:  # fmt: skip
+        """Attention to the sound of each token's own latent frame; its norm is the sound's too."""
+        self.mark("elementwise")
+        place = sound.places[layer]
+        weights = sound.weights.injectors[place]
+        out, scale = self._norm_target(layer, SOUND_Q, rows)
+        for own, shift, factor in sound.norms(place, rows):
+            row_scale = scale[own] if scale is not None and scale.ndim == 2 else scale
+            self._add_norm(x[own], y[own], gate, shift, factor, out[own], row_scale, NORM_EPS)
+        query = self.buffers.cross[: rows.count]
+        self._columns(self._observed(out, scale, layer, SOUND_Q, rows.own), weights.q, query)
+        q = self._head_normed(query, weights.q_norm)
+        self.mark("attention")
+        self._rows(self._leaving(sound.attend(place, q), layer, SOUND_O), weights.o, y)
+        return y, None
+
     def _self_attention(self, layer: int, qkv: Tensor) -> Activation:
         weights, buffers, count = self.weights.blocks[layer], self.buffers, qkv.shape[0]
         q = buffers.q8[:count].view(count, self.part.heads, -1)
@@ -218,16 +242,18 @@ class CausalDit:
         return self._attend_ours(q, k, v, valid, layer, self.way.attention == "ring8")
 
     def _cross_attention(self, layer: int, query: Tensor) -> Activation:
-        buffers, count = self.buffers, query.shape[0]
-        sums = self._shared.norm_sums(query, 1, self.mark)
-        self.mark("elementwise")
-        norm, out = self.weights.blocks[layer].cross_q_norm, buffers.q[:count]
-        self._rms(query, norm, out, sums, self.config.inner)
-        q = out.view(count, self.part.heads, -1)
-        k, v = self.cross_k[layer], self.cross_v[layer]
+        q = self._head_normed(query, self.weights.blocks[layer].cross_q_norm)
         self.mark("attention")
         # 528 keys: cuDNN 3 ms a step, our kernel 5
-        return self._leaving(sdpa(q, k, v), layer, CROSS_O)
+        return self._leaving(self.context.attend(layer, q), layer, CROSS_O)
+
+    def _head_normed(self, query: Tensor, norm: Tensor) -> Tensor:
+        """RMSNorm over the heads of all ranks: [M, own width] -> [M, own heads, hd]."""
+        sums = self._shared.norm_sums(query, 1, self.mark)
+        self.mark("elementwise")
+        out = self.buffers.q[: query.shape[0]]
+        self._rms(query, norm, out, sums, self.config.inner)
+        return out.view(query.shape[0], self.part.heads, -1)
 
     def _attend_ours(
         self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor, layer: int, fp8: bool
@@ -257,21 +283,26 @@ class CausalDit:
         layer: int, site: int, rows: Rows,
     ) -> Activation:  # fmt: skip
         self.mark("elementwise")
-        out, out_scale = self.buffers.normed[: rows.share], None
-        if self.quantised:
-            out_scale = self.buffers.norm_scale[: rows.share]
-            out_scale = self.scales.at(layer, site) if self.static else out_scale
+        out, out_scale = self._norm_target(layer, site, rows)
         self._add_norm(x, y, gate, shift, scale, out, out_scale)
         return self._observed(out, out_scale, layer, site, rows.own)
 
+    def _norm_target(self, layer: int, site: int, rows: Rows) -> tuple[Tensor, Tensor | None]:
+        """Where a norm writes, and its scale when that is e4m3."""
+        out = self.buffers.normed[: rows.share]
+        if not self.quantised:
+            return out, None
+        static = self.scales.at(layer, site)
+        return out, static if self.static else self.buffers.norm_scale[: rows.share]
+
     def _add_norm(
         self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,
-        out: Tensor, out_scale: Tensor | None,
+        out: Tensor, out_scale: Tensor | None, eps: float = 1e-6,
     ) -> None:  # fmt: skip
         if y is not None and not self.way.fused_elementwise:
             self._gate(x, y, gate)
             y = gate = None
-        self._norm(x, y, gate, shift, scale, out, out_scale)
+        self._norm(x, y, gate, shift, scale, out, out_scale, eps)
 
     def _scale(self, layer: int, site: int, count: int) -> Tensor | None:
         if not self.quantised:
@@ -305,9 +336,3 @@ class CausalDit:
         self._ranks.max_(self.scales.values)
         self.scales.freeze()
         self.static = self.quantised and self.way.scale == "tensor"
-
-
-def _dense(x: Tensor, layer: Linear) -> Tensor:
-    """A small full-precision layer (embeddings), fp32 in and out."""
-    bias = None if layer.bias is None else layer.bias.float()
-    return F.linear(x.float(), layer.weight.float(), bias)

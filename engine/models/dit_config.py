@@ -26,7 +26,9 @@ class Speech:
     states: int = 25  # hidden states of it, mixed by learnt weights
     pose_channels: int = 16  # of the latent that may steer the body; absent, its bias remains
     packs: tuple[int, ...] = (1, 2, 16)  # past latent frames kept at 1, 1/2 and 1/4 the size
-    reference_at: int = 30  # latent frames between a clip's start and its picture, as trained
+    reference_at: int = 30  # latent frames from the chunk's first on to its picture, as trained
+    # LiveAvatar: a chunk hears its own first feature as all its past; False hears what was
+    sound_restarts: bool = True
 
     @property
     def context_tokens(self) -> int:
