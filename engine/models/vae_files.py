@@ -1,4 +1,4 @@
-"""Opening a video autoencoder: Wan2.1_VAE.pth, Wan2.2_VAE.pth, their safetensors, diffusers folders.
+"""Opening a video autoencoder: Wan2.1_VAE.pth, Wan2.2_VAE.pth, safetensors, diffusers folders.
 
 Which of the two it is, and its sizes, are read from names and shapes; every tensor must then be
 there in its shape, and none besides. Knows nothing of how weights are applied.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def original_file(config: VaeConfig, folder: Path) -> Path:
     return folder / "vae.pth"
 
 
-def diffusers_folder(config: VaeConfig, folder: Path, told: dict[str, object]) -> Path:
+def diffusers_folder(config: VaeConfig, folder: Path, told: Mapping[str, object]) -> Path:
     save_file(weights(config), folder / "diffusion_pytorch_model.safetensors")
     (folder / "config.json").write_text(json.dumps(told))
     return folder
