@@ -42,9 +42,7 @@ TO_DIFFUSERS = [
 
 def small(base: str, layers: int = 2) -> DitConfig:
     """A preset's structure at 256 channels."""
-    return replace(
-        PRESETS[base], width=256, heads=2, layers=layers, hidden=512, text_features=64
-    )
+    return replace(PRESETS[base], width=256, heads=2, layers=layers, hidden=512, text_features=64)
 
 
 def random_state(config: DitConfig, dtype: torch.dtype = torch.bfloat16, seed: int = 1) -> State:

@@ -143,7 +143,7 @@ class _Writer:
             "dtype": "F8_E4M3" if plain.dtype == FP8 else "F32",
             "shape": list(plain.shape), "data_offsets": [self._at, self._at + size],
         }  # fmt: skip
-        self._file.write(memoryview(plain.view(torch.uint8).numpy()).cast("B"))
+        self._file.write(plain.view(torch.uint8).numpy().data)
         self._at += size
 
     def close(self) -> None:
