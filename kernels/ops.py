@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from kernels import reference
+from kernels import reference, reference_peers
 
 # op -> (module of the fast path, lowest compute capability). Triton's fp8 needs 8.9; the tensor
 # descriptors of attention and convolution need 9.0.
@@ -33,7 +33,17 @@ FAST: dict[str, tuple[str, tuple[int, int]]] = {
     "upsample": ("kernels.upsample", (8, 0)),
     "spread": ("kernels.upsample", (8, 0)),
 }
-NEEDS_TRITON = frozenset(FAST) - {"fp8_linear"}
+# Between ranks; truths in `reference_peers`, which cannot wait: see there.
+PEERS: dict[str, tuple[str, tuple[int, int]]] = {
+    "gather_linear": ("kernels.gather_gemm", (9, 0)),
+    "linear_scatter": ("kernels.gemm_scatter", (9, 0)),
+    "peer_gather": ("kernels.collectives", (8, 0)),
+    "peer_scatter": ("kernels.collectives", (8, 0)),
+    "peer_sum": ("kernels.collectives", (8, 0)),
+    "square_sum": ("kernels.collectives", (8, 0)),
+}
+ALL = FAST | PEERS
+NEEDS_TRITON = frozenset(ALL) - {"fp8_linear"}
 
 
 def capability(device: torch.device) -> tuple[int, int]:
@@ -44,7 +54,7 @@ def capability(device: torch.device) -> tuple[int, int]:
 def path(op: str, device: torch.device | str) -> str:
     """Which path `op` takes on `device`: "fast" or "truth: <why>". For doctor and telemetry."""
     device = torch.device(device)
-    _, needed = FAST[op]
+    _, needed = ALL[op]
     have = capability(device)
     if have < needed:
         where = "CPU" if have == (0, 0) else f"capability {have[0]}.{have[1]}"
@@ -55,12 +65,12 @@ def path(op: str, device: torch.device | str) -> str:
 
 
 def paths(device: torch.device | str) -> dict[str, str]:
-    """`path` of every op."""
+    """`path` of every op of one device."""
     return {op: path(op, device) for op in FAST}
 
 
 def choose(op: str, device: torch.device | str) -> Callable[..., Any]:
     """The function of `op` for `device`; all of one op share the truth's signature."""
     if path(op, device) == "fast":
-        return getattr(importlib.import_module(FAST[op][0]), op)
-    return getattr(reference, op)
+        return getattr(importlib.import_module(ALL[op][0]), op)
+    return getattr(reference_peers if op in PEERS else reference, op)
