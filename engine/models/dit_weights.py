@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
-from engine.fp8 import Linear, quantise_linear
+from engine.fp8 import Linear, quantise_linear, quantised_rows
 from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard
 from engine.models.s2v_weights import SpeechWeights
+from kernels.reference import FP8
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,14 @@ class _Source:
 
 def pad_cut(full: Tensor, axis: int, share: int, part: Shard) -> Tensor:
     """Rank's `share` entries along `axis` of a matrix zero-padded to share * ranks."""
+    if share == full.shape[axis]:
+        return full
     missing = share * part.ranks - full.shape[axis]
     if missing:
         pad = [0, missing] if axis == 1 else [0, 0, 0, missing]
         full = F.pad(full, pad)
-    return full.narrow(axis, part.rank * share, share).contiguous()
+    # a copy always: a cut of rows is contiguous as it is, and would keep the whole matrix alive
+    return full.narrow(axis, part.rank * share, share).clone(memory_format=torch.contiguous_format)
 
 
 def synthetic_weights(
@@ -104,7 +108,7 @@ def synthetic_weights(
     wrap: Callable[[Tensor, Tensor | None], Linear] = quantise_linear if fp8 else Linear
     blocks = [_block(source, config, part, wrap) for _ in range(config.layers)]
     width = config.width
-    kv = [_cross_kv(source, config, part) for _ in range(config.layers)]
+    cross_kv = _cross_kv(source, config, part, fp8)
     plain = _plain(source, width)
     ones = torch.ones(config.layers, part.width, device=device)
     return DitWeights(
@@ -115,7 +119,7 @@ def synthetic_weights(
         time_1=plain(width, TIME_CHANNELS),
         time_2=plain(width, width),
         time_out=plain(6 * width, width),
-        cross_kv=wrap(torch.cat(kv), None),
+        cross_kv=cross_kv,
         cross_k_norm=ones,
         head_modulation=source.normal(2, width, std=0.1, dtype=torch.float32),
         head=plain(config.token_channels, width),
@@ -130,10 +134,24 @@ def _plain(source: _Source, width: int) -> Callable[[int, int], Linear]:
     return make
 
 
-def _cross_kv(source: _Source, config: DitConfig, part: Shard) -> Tensor:
-    inner, std = config.heads * config.head_dim, config.width**-0.5
-    both = [source.normal(inner, config.width, std=std) for _ in range(2)]
-    return torch.cat([pad_cut(w, 0, part.width, part) for w in both])
+def _cross_kv(source: _Source, config: DitConfig, part: Shard, fp8: bool) -> Linear:
+    """Filled in place, a tensor at a time: at 57B a second copy is 5 GB on each of 3 ranks."""
+    pieces, std = 2 * config.layers, config.width**-0.5
+    dtype = FP8 if fp8 else source.dtype
+    shape = pieces, part.width, config.width
+    weight = torch.empty(shape, dtype=dtype, device=source.device)
+    scales = torch.empty(shape[:2], device=source.device)
+    for piece, scale in zip(weight, scales, strict=True):
+        drawn = source.normal(config.inner, config.width, std=std)
+        cut = pad_cut(drawn, 0, part.width, part)
+        if fp8:
+            stored, found = quantised_rows(cut)
+            piece.copy_(stored)
+            scale.copy_(found)
+        else:
+            piece.copy_(cut)
+    by_row = scales.view(1, -1) if fp8 else None
+    return Linear(weight.flatten(0, 1), None, by_row, by_row)
 
 
 def _block(
