@@ -38,6 +38,7 @@ def run(argv: list[str], environment: Mapping[str, str]) -> int:
     if environment.get("AVATAR_MODELS"):
         options.models_dir = options.models_dir or Path(environment["AVATAR_MODELS"])
     options.folders = Folders(options.cache_dir, options.models_dir)
+    options.environment = environment
     if options.command == "serve":
         options.runtime_dir = options.runtime_dir or environment.get("XDG_RUNTIME_DIR")
     try:
@@ -93,6 +94,8 @@ def _add_serve(commands: Any) -> None:
     parser.add_argument("--runtime-dir", type=Path, help="where the sockets' folder is made")
     parser.add_argument("--curve-key-dir", type=Path, help="keys; needed beyond this machine")
     parser.add_argument("--parent-pid", type=int, help="exit when this process is gone")
+    parser.add_argument("--model", help="the model it is for (sessions may ask for others)")
+    parser.add_argument("--gpus", help="N+M: N GPUs denoise, M (0 or 1) decodes; default 1+0")
     parser.add_argument("--no-token", dest="token", action="store_false", default=None)
     parser.add_argument("--model-module", help="imported in every worker; may add models")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"])
@@ -109,6 +112,7 @@ def _add_render(commands: Any) -> None:
     parser.add_argument(
         "--synthetic", action="store_true", help="video models: random weights, noise and no face"
     )
+    parser.add_argument("--gpus", default="1+0", help="video models: N GPUs denoise, M decodes")
     parser.add_argument("--seed", type=int, help="of blinks and head motion (default 1)")
     parser.add_argument("--settings", default="", help="such as mouth=1.2,head=0.5")
     parser.add_argument("--model-module", default="", help="imported first; may add models")
@@ -134,8 +138,8 @@ def serve_config(options: argparse.Namespace) -> Config:
     """The TOML file's keys, overridden by the command line's."""
     values: dict[str, Any] = read_config_file(options.config) if options.config else {}
     for key in (
-        "bind", "port", "runtime_dir", "curve_key_dir", "parent_pid", "token", "model_module",
-        "log_level", "cache_dir", "models_dir",
+        "bind", "port", "runtime_dir", "curve_key_dir", "parent_pid", "token", "model", "gpus",
+        "model_module", "log_level", "cache_dir", "models_dir",
     ):  # fmt: skip
         value = getattr(options, key)
         if value is not None and not (key in ("cache_dir", "runtime_dir") and key in values):
@@ -143,12 +147,29 @@ def serve_config(options: argparse.Namespace) -> Config:
     return make_config(values)
 
 
+def check_gpus(text: str, model: str, module: str, environment: Mapping[str, str]) -> None:
+    """Raises EngineError for what this model or this machine cannot run."""
+    from engine import gpus
+
+    wanted = gpus.parse(text)
+    if wanted.total == 1:
+        return
+    if model and not module:  # else only the module knows the model
+        gpus.check_model(wanted, model)
+    present = gpus.present(environment)
+    gpus.check_machine(wanted, present)
+    LOG.info("each session on %s", wanted.sentence("cuda" if present else "cpu"))
+
+
 def _serve(options: argparse.Namespace) -> int:
+    from engine.launch import adopt_orphans
     from engine.server import Server
 
     config = serve_config(options)
+    check_gpus(config.gpus, config.model, config.model_module, options.environment)
     if options.log_level:
         set_up(config.log_level)
+    adopt_orphans()
     server = Server(config)
 
     def stop(number: int, frame: Any) -> None:
@@ -165,6 +186,7 @@ def _render(options: argparse.Namespace) -> int:
     from engine.render import render_command
 
     _set_cv2_threads()
+    check_gpus(options.gpus, options.model, options.model_module, options.environment)
     if options.model_module:
         importlib.import_module(options.model_module)
     result = render_command(options)

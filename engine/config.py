@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EngineError
+from engine.gpus import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Config:
     parent_pid: int = 0  # exit when this process is gone; 0: never
     token: bool = True  # clients must show the token of the ready line
     spare_worker: bool = True  # keep a worker started, so that a session opens at once
+    model: str = ""  # named first to studios; --gpus is checked against it
+    gpus: str = "1+0"  # of each session: N denoise, M (0 or 1) decode
     model_module: str = ""  # imported in every worker first: may add models
     log_level: str = "info"
 
@@ -43,6 +46,7 @@ class Config:
                 "bad_config", f"log_level {self.log_level!r} is not a level",
                 "use debug, info, warning or error",
             )  # fmt: skip
+        parse(self.gpus)
         if self.parent_pid < 0:
             raise EngineError("bad_config", f"parent_pid {self.parent_pid} is not a process", "")
 
@@ -50,7 +54,7 @@ class Config:
 TYPES: dict[str, type] = {
     "bind": str, "port": int, "runtime_dir": Path, "cache_dir": Path, "models_dir": Path,
     "curve_key_dir": Path,
-    "parent_pid": int, "token": bool, "spare_worker": bool, "model_module": str, "log_level": str,
+    "parent_pid": int, "token": bool, "spare_worker": bool, "model": str, "gpus": str, "model_module": str, "log_level": str,
 }  # fmt: skip
 
 

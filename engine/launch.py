@@ -6,10 +6,12 @@ Knows nothing of sessions or clients.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ from engine.framebus import FrameBus
 from engine.supervision import Liveness
 
 ROOT = Path(__file__).resolve().parents[1]  # where `python -m engine.worker` finds the package
+PR_SET_CHILD_SUBREAPER = 36
 STDERR_KEPT = 4_096  # bytes of a worker's last words
 
 
@@ -34,6 +37,7 @@ class LaunchPlan:
     runtime_dir: Path  # 0700; holds the links
     folders: Folders
     model_module: str = ""
+    gpus: str = "1+0"  # of each session, see engine.gpus
 
 
 class WorkerProcess:
@@ -59,7 +63,7 @@ class WorkerProcess:
             "--bus", str(self.bus.descriptor), "--slots", str(self.bus.slots),
             "--parent-pid", str(os.getpid()), "--cache-dir", str(plan.folders.cache),
             "--models-dir", str(plan.folders.models or ""),
-            "--model-module", plan.model_module,
+            "--model-module", plan.model_module, "--gpus", plan.gpus,
         ]  # fmt: skip
         return subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -117,13 +121,31 @@ class WorkerProcess:
         return f"the worker {how}" + (f" ({why})" if why else "")
 
     def close(self) -> None:
-        """Kill it (it holds nothing that needs saving) and give everything back."""
+        """Kill it (it holds nothing that needs saving) with all that it started; take back all."""
         with contextlib.suppress(OSError):
-            self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)  # it leads a session of its own
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(2)
+        reap_orphans(self.process.pid)
         if self.process.stderr is not None:
             self.process.stderr.close()
         self.link.close()
         self._path.unlink(missing_ok=True)
         self.bus.close()
+
+
+def adopt_orphans() -> None:
+    """Ranks of a worker that was killed become children of this process, which `reap_orphans`
+    buries: no zombie is left where process 1 does not care. Linux; elsewhere it does.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def reap_orphans(group: int, timeout_s: float = 1.0) -> None:
+    """Wait for every child of ours in that process group, all of which were killed."""
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < deadline:
+            if os.waitpid(-group, os.WNOHANG)[0] == 0:
+                time.sleep(0.005)

@@ -46,7 +46,7 @@ class LiveSession:
         self.worker: WorkerProcess | None = worker
         self.session: Session | None = None  # until the model has said its chunk size
         self.opened: pm.SessionOpened | EngineError | None = None
-        self.kernel_path, self.synthetic = "", False
+        self.kernel_path, self.synthetic, self.ranks = "", False, ""
         self._open = wm.OpenModel(request.model, request.options)
         self._out = out
         self._budget = RestartBudget()
@@ -123,7 +123,7 @@ class LiveSession:
 
     def publish_state(self, now: float) -> None:
         if self.session is not None:
-            state = self.session.snapshot(now, self.kernel_path, self.synthetic)
+            state = self.session.snapshot(now, self.kernel_path, self.synthetic, self.ranks)
             self._out.telemetry(state)
 
     def close(self, now: float) -> None:
@@ -162,6 +162,7 @@ class LiveSession:
 
     def _model_opened(self, message: wm.ModelOpened, now: float) -> None:
         self.synthetic, self.kernel_path = message.synthetic, message.kernel_path
+        self.ranks = message.ranks
         if self.session is None:
             chunker = Chunker(message.frames_per_chunk, message.lookahead_samples)
             self.session = Session(self.number, chunker, now)
@@ -222,7 +223,7 @@ class LiveSession:
                 session=self.number, epoch=message.epoch, chunk_index=message.chunk_index,
                 first_frame=message.first_frame, frame_count=message.frame_count,
                 stage_ms=self._with_audio(message), capture_to_publish_ms=age_ms,
-                queue_chunks=self.session.queued_chunks,
+                queue_chunks=self.session.queued_chunks, ranks=message.ranks,
             )
         )  # fmt: skip
 

@@ -19,6 +19,9 @@ from engine.folders import Folders
 from engine.models import MODELS
 from engine.models.base import Decoder, Generator, Progress
 from engine.protocol.character import CharacterSpec
+from engine.rank_group import RankGroup
+from engine.rank_models import RankedDecoder, RankedGenerator
+from engine.rank_start import RankStart
 
 # model -> "module:function" with the signature of engine.character.load_character
 CHARACTER_LOADERS: dict[str, str] = {
@@ -46,21 +49,53 @@ def check_model(model: str) -> None:
 class ModelFactory:
     """Makes generators and decoders of one model with one set of options."""
 
-    def __init__(self, model: str, options: dict[str, float], folders: Folders) -> None:
+    def __init__(
+        self, model: str, options: dict[str, float], folders: Folders,
+        ranks: RankStart | None = None,
+    ) -> None:  # fmt: skip
+        """`ranks` gives a session several, for all of its characters; None: all in this process."""
         check_model(model)
         self._folders = folders
+        self._ranks = ranks
+        self.group: RankGroup | None = None
         self.model = model
         self._generator_class = resolve(MODELS[model][0])
         self._decoder_class = resolve(MODELS[model][1])
-        self._options = _accepted(self._generator_class, model, options)
+        self.options = _accepted(self._generator_class, model, options)
 
     def make(self) -> Models:
-        """A new, unprepared pair."""
-        generator: Generator = self._generator_class(**self._options)
+        """A new, unprepared pair. With ranks the first call starts them, without waiting."""
+        if self.group is None:
+            own = self.generator()
+            if self._ranks is None or not hasattr(own, "join"):
+                return Models(own, self.decoder())
+            self.group = self._ranks.start(self.model, self.options, own)
+        decoder = RankedDecoder(self.group) if self.group.plan.gpus.decode else self.decoder()
+        return Models(RankedGenerator(self.group), decoder)
+
+    @property
+    def is_dead(self) -> bool:
+        """A rank has ended, and with it this process's use."""
+        return self.group is not None and self.group.error is not None
+
+    def ranks_sentence(self) -> str:
+        """On how many ranks it runs, in words; empty on one."""
+        if self.group is None:
+            return ""
+        return self.group.plan.gpus.sentence(self.group.own.device.type)
+
+    def close(self) -> None:
+        """End the ranks, if there are any."""
+        if self.group is not None:
+            self.group.close()
+
+    def generator(self) -> Generator:
+        return self._generator_class(**self.options)
+
+    def decoder(self) -> Decoder:
         takes_cache = "cache_dir" in inspect.signature(self._decoder_class).parameters
         keywords = {"cache_dir": self._folders.cache} if takes_cache else {}
-        decoder: Decoder = self._decoder_class(**keywords)
-        return Models(generator, decoder)
+        return self._decoder_class(**keywords)
 
     def load(
         self,

@@ -23,11 +23,14 @@ from engine.clock import FPS, HEIGHT, SAMPLE_RATE, WIDTH
 from engine.decoder import DecodedChunk
 from engine.errors import EngineError
 from engine.framebus import FrameBus
+from engine.gpus import parse
+from engine.log import LOG
 from engine.model_factory import ModelFactory
 from engine.mp4 import Mp4Writer
 from engine.progress_line import ProgressLine
 from engine.protocol.character import CharacterSpec, Settings
 from engine.protocol.character_file import read_character
+from engine.rank_start import RankStart
 from engine.stats import StageStats
 
 SYNTHETIC = "synthetic weights"
@@ -41,7 +44,7 @@ OFFLINE: dict[str, dict[str, float]] = {"portrait": {"frames_per_chunk": 4.0}}
 class Render:
     """One run: `run(audio)` feeds the loop and returns when the file is complete."""
 
-    def __init__(self, models: Models, writer: Mp4Writer) -> None:
+    def __init__(self, models: Models, writer: Mp4Writer, bus: FrameBus) -> None:
         self.stats = StageStats()
         self.frames = 0
         self.first_chunk_s = 0.0
@@ -52,7 +55,7 @@ class Render:
         self._chunks_out = threading.Semaphore(3)  # as many in flight as a live session has
         generator = models.generator
         self._chunker = Chunker(generator.frames_per_chunk, generator.lookahead_samples)
-        self._bus = FrameBus.create()
+        self._bus = bus
         self._loop = ChunkLoop(self._bus, self._deliver, self._failed)
         self._loop.swap(models)
 
@@ -125,10 +128,12 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out)
     audio = AudioFile(options.audio)  # before the slow part: bad input is told at once
     line = ProgressLine()
+    factory: ModelFactory | None = None
     try:
         begun = time.monotonic()
         chosen = {"synthetic": 1.0} if options.synthetic else dict(OFFLINE.get(options.model, {}))
-        factory = ModelFactory(options.model, chosen, options.folders)
+        bus = FrameBus.create()
+        factory = ModelFactory(options.model, chosen, options.folders, _ranks(options, bus))
         try:
             _, models = factory.load(picture, spec, line.say, lambda: False)
         except EngineError as error:
@@ -137,18 +142,24 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
             named = f"{options.image.name}: {error.message}"
             raise EngineError(error.code, named, error.hint) from error
         ingest_s = time.monotonic() - begun
-        result = _render(options, audio, models, line)
+        result = _render(options, audio, models, line, bus)
     finally:
+        if factory is not None:
+            factory.close()
         line.end()
         audio.close()
     return result | {"ingest_ms": round(1000 * ingest_s, 1)}
 
 
 def _render(
-    options: argparse.Namespace, audio: AudioFile, models: Models, line: ProgressLine
+    options: argparse.Namespace,
+    audio: AudioFile,
+    models: Models,
+    line: ProgressLine,
+    bus: FrameBus,
 ) -> dict[str, Any]:
     comment = SYNTHETIC if getattr(models.generator, "synthetic", False) else ""
-    run = Render(models, Mp4Writer(options.out, comment))
+    run = Render(models, Mp4Writer(options.out, comment), bus)
     begun = time.monotonic()
     try:
         samples = run.run(audio, lambda frames: line.frames(frames, audio.duration_s))
@@ -165,6 +176,16 @@ def _render(
         "stages": run.stats.summary(), "synthetic": bool(getattr(models.generator, "synthetic", 0)),
         "out": str(options.out),
     }  # fmt: skip
+
+
+def _ranks(options: argparse.Namespace, bus: FrameBus) -> RankStart | None:
+    gpus = parse(options.gpus)
+    if gpus.total == 1:
+        return None
+    return RankStart(
+        gpus, bus, options.folders, options.model_module, LOG.info,
+        lambda error: LOG.error("%s", error),  # the next call of the group raises it
+    )  # fmt: skip
 
 
 def _subject(options: argparse.Namespace) -> tuple[CharacterSpec, bytes]:

@@ -40,7 +40,7 @@ def hello(server: Server, client: Client, request: int, body: pm.Hello) -> Any:
     return pm.Welcome(
         major=major, minor=minor, engine_version=engine_version(),
         features=[f for f in FEATURES if not body.features or f in body.features],
-        models=list(MODELS), audio=server.lanes.endpoints["audio"],
+        models=sorted(MODELS, key=lambda name: name != server.config.model), audio=server.lanes.endpoints["audio"],
         frames=server.lanes.endpoints["frames"], telemetry=server.lanes.endpoints["telemetry"],
         monotonic_ns=time.monotonic_ns(), pid=os.getpid(),
     )  # fmt: skip

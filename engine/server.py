@@ -22,6 +22,7 @@ import zmq
 
 import engine.protocol as wire
 from engine import requests
+from engine import worker_messages as wm
 from engine.clients import Client, Clients
 from engine.config import Config
 from engine.errors import EngineError
@@ -39,6 +40,7 @@ TICK_LIVE_S = 0.02  # with sessions: how late a starved source may be noticed
 TICK_IDLE_S = 0.2
 TICK_BURST_S = 0.002  # while frames wait for a subscriber's socket: about a frame's transport
 JOBS = 8  # slow requests of one client at a time: each may carry a picture of 60 MB
+DRAIN_S = 4.0  # then workers are killed
 BATCH = 64  # messages of a lane in one turn, so that no lane starves another
 
 
@@ -73,7 +75,7 @@ class Server:
         self._jobs: dict[int, Job] = {}
         self._next_job = self._next_worker = 1
         folders = Folders(config.cache_dir, config.models_dir)
-        self._plan = LaunchPlan(self.folder, folders, config.model_module)
+        self._plan = LaunchPlan(self.folder, folders, config.model_module, config.gpus)
         self._process = psutil.Process()
         self._started = time.monotonic()
         self._next_second = 0.0
@@ -109,7 +111,18 @@ class Server:
         finally:
             self.close()
 
+    def _drain(self) -> None:
+        """Let every worker end what it is at and leave its ranks in order."""
+        workers = [self.spare.worker, *(live.worker for live in self.sessions.values())]
+        living = [w for w in workers if w is not None]
+        for worker in living:
+            worker.send(wm.Shutdown())
+        deadline = time.monotonic() + DRAIN_S
+        while any(w.process.poll() is None for w in living) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     def close(self) -> None:
+        self._drain()
         now = time.monotonic()
         for live in self.sessions.values():
             live.close(now)

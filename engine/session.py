@@ -169,7 +169,9 @@ class Session:
         self.chunker.skip_to_newest()
         self.changed = True
 
-    def snapshot(self, now: float, kernel_path: str = "", synthetic: bool = False) -> SessionState:
+    def snapshot(
+        self, now: float, kernel_path: str = "", synthetic: bool = False, ranks: str = ""
+    ) -> SessionState:
         failed = self.state == "FAILED"
         return SessionState(
             session=self.number, state=self.state, epoch=self.epoch, counters=self.counters(),
@@ -177,6 +179,7 @@ class Session:
             message=self.error.message if failed else self.note,
             hint=self.error.hint if failed else "",
             age_s=round(now - self.opened_at, 3), synthetic=synthetic, kernel_path=kernel_path,
+            ranks=ranks,
         )  # fmt: skip
 
     def counters(self) -> Counters:

@@ -19,8 +19,9 @@ RESTART_WINDOW_S = 60.0
 class Liveness:
     """What is known of one worker's life; `verdict` says why it has to be replaced."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, ready_timeout_s: float = READY_TIMEOUT_S) -> None:
         self._started = self._last_beat = now
+        self._ready_timeout_s = ready_timeout_s
         self.ready = False
         self._stepped = False  # a chunk was finished: steps are fast from now on
         self._busy_s: dict[str, float] = {}
@@ -44,7 +45,7 @@ class Liveness:
         """Empty while it lives; else what is wrong, for a person."""
         if not self.ready:
             waited = now - self._started
-            return f"not ready after {waited:.0f} s" if waited > READY_TIMEOUT_S else ""
+            return f"not ready after {waited:.0f} s" if waited > self._ready_timeout_s else ""
         if now - self._last_beat > SILENT_S:
             return f"no heartbeat for {now - self._last_beat:.1f} s"
         step = HUNG_STEP_S if self._stepped else HUNG_FIRST_STEP_S

@@ -25,8 +25,9 @@ from engine.decoder import DecodedChunk
 from engine.errors import EngineError
 from engine.folders import Folders
 from engine.framebus import FrameBus
-from engine.model_factory import ModelFactory
+from engine.gpus import parse
 from engine.models.base import Chunk
+from engine.rank_start import RankStart
 from engine.worker_jobs import JobThread
 
 HEARTBEAT_MS = 500
@@ -45,14 +46,19 @@ class Worker:
         self._link.setsockopt(zmq.LINGER, 1_000)  # last words
         self._link.connect(options.link)
         self._running = True
-        self._loop = ChunkLoop(
-            FrameBus(options.bus, options.slots), self._deliver, self._thread_failed
-        )
+        bus = FrameBus(options.bus, options.slots)
+        self._loop = ChunkLoop(bus, self._deliver, self._thread_failed)
         models_dir = Path(options.models_dir) if options.models_dir else None
-        self._folders = Folders(Path(options.cache_dir), models_dir)
-        self._jobs = JobThread(self._folders, self.send, self._thread_failed)
+        folders = Folders(Path(options.cache_dir), models_dir)
+        gpus = parse(options.gpus)
+        ranks = RankStart(
+            gpus, bus, folders, options.model_module, _log, self._thread_failed
+        )  # fmt: skip
+        self._jobs = JobThread(
+            folders, self.send, self._thread_failed, ranks if gpus.total > 1 else None
+        )
         self._do = {
-            wm.OpenModel: self._open_model,
+            wm.OpenModel: self._jobs.put,
             wm.LoadJob: self._jobs.put,
             wm.InspectJob: self._jobs.put,
             wm.DoctorJob: self._jobs.put,
@@ -92,6 +98,7 @@ class Worker:
                 if os.getppid() != self._parent:
                     break
             self._flush()
+        self._jobs.close()
         self._link.close()
         zmq.Context.instance().term()  # waits LINGER at most for the last words to leave
 
@@ -105,26 +112,6 @@ class Worker:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._link.send(wm.encode(self._outbox.get_nowait()))
-
-    def _open_model(self, message: wm.OpenModel) -> None:
-        try:
-            self._jobs.factory = ModelFactory(message.model, message.options, self._folders)
-            models = self._jobs.factory.make()
-        except EngineError as error:
-            self.send(wm.JobFailed(0, error.code, error.message, error.hint))
-            return
-        except (ImportError, OSError, ValueError) as error:
-            text = f"model {message.model!r} cannot be loaded: {error}"
-            self.send(wm.JobFailed(0, "missing_asset", text, "run `avatar-engine doctor`"))
-            return
-        generator = models.generator
-        self.send(
-            wm.ModelOpened(
-                generator.frames_per_chunk, generator.lookahead_samples,
-                bool(getattr(generator, "synthetic", False)),
-                str(getattr(generator, "kernel_path", "cpu")),
-            )
-        )  # fmt: skip
 
     def _use_character(self, message: wm.UseCharacter) -> None:
         models = self._jobs.loaded.pop(message.job, None)
@@ -149,7 +136,7 @@ class Worker:
         self.send(
             wm.ChunkDone(
                 chunk.run, latents.epoch, latents.chunk_index, latents.first_frame,
-                latents.frame_count, chunk.stage_ms,
+                latents.frame_count, chunk.stage_ms, latents.rank_times,
             )
         )  # fmt: skip
 
@@ -167,6 +154,10 @@ class Worker:
         self._running = False
 
 
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the server passes it on
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="engine.worker")
     parser.add_argument("--link", required=True)
@@ -175,12 +166,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--parent-pid", type=int, required=True)
     parser.add_argument("--cache-dir", required=True)
     parser.add_argument("--models-dir", default="")
+    parser.add_argument("--gpus", default="1+0", help="N+M: ranks that denoise and decode")
     parser.add_argument("--model-module", default="", help="imported first; may add to MODELS")
     options = parser.parse_args(argv)
     with contextlib.suppress(ImportError):
         import cv2
 
         cv2.setNumThreads(1)  # one core's worth: cv2 would start a thread a core per call
+    if options.gpus != "1+0":
+        importlib.import_module("torch")  # seconds: while nobody waits for a heartbeat yet
     if options.model_module:
         importlib.import_module(options.model_module)
     Worker(options).run()

@@ -19,8 +19,9 @@ from engine.folders import Folders
 from engine.model_factory import DEFAULT_INSPECTOR, DEFAULT_LOADER, ModelFactory, resolve
 from engine.models import MODELS
 from engine.protocol.messages import CharacterLoaded, DoctorReport
+from engine.rank_start import RankStart
 
-Job = wm.LoadJob | wm.InspectJob | wm.DoctorJob | wm.WarmJob
+Job = wm.OpenModel | wm.LoadJob | wm.InspectJob | wm.DoctorJob | wm.WarmJob
 WARM = (DEFAULT_LOADER, DEFAULT_INSPECTOR, MODELS["portrait"][0], MODELS["portrait"][1])
 
 
@@ -32,8 +33,9 @@ class JobThread:
         folders: Folders,
         send: Callable[[Any], None],
         failed: Callable[[BaseException], None],
+        ranks: RankStart | None = None,
     ) -> None:
-        self._folders = folders
+        self._folders, self._ranks = folders, ranks
         self._send, self._failed = send, failed
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
@@ -52,6 +54,11 @@ class JobThread:
         since = self._since
         return now - since if since else 0.0
 
+    def close(self) -> None:
+        """End what the model has started."""
+        if self.factory is not None:
+            self.factory.close()
+
     def _body(self) -> None:
         try:
             while True:
@@ -65,13 +72,36 @@ class JobThread:
     def _run(self, job: Job) -> None:
         if isinstance(job, wm.WarmJob):
             return _warm()
+        if isinstance(job, wm.OpenModel):
+            return self._open(job)
         try:
             self._send(wm.JobDone(job.job, self._result(job)))
         except EngineError as error:
             self._send(wm.JobFailed(job.job, error.code, error.message, error.hint))
+            if self.factory is not None and self.factory.is_dead:
+                self._failed(error)
         finally:
             self._cancelled.discard(job.job)
         return None
+
+    def _open(self, job: wm.OpenModel) -> None:
+        try:
+            self.factory = ModelFactory(job.model, job.options, self._folders, self._ranks)
+            generator = self.factory.make().generator
+        except EngineError as error:
+            self._send(wm.JobFailed(0, error.code, error.message, error.hint))
+            return
+        except (ImportError, OSError, ValueError) as error:
+            text = f"model {job.model!r} cannot be loaded: {error}"
+            self._send(wm.JobFailed(0, "missing_asset", text, "run `avatar-engine doctor`"))
+            return
+        self._send(
+            wm.ModelOpened(
+                generator.frames_per_chunk, generator.lookahead_samples,
+                bool(getattr(generator, "synthetic", False)),
+                str(getattr(generator, "kernel_path", "cpu")), self.factory.ranks_sentence(),
+            )
+        )  # fmt: skip
 
     def _result(self, job: Job) -> Any:
         if job.job in self._cancelled:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from engine.protocol.character import CharacterSpec
-from engine.protocol.messages import CharacterLoaded, DoctorReport, PictureInspected
+from engine.protocol.messages import CharacterLoaded, DoctorReport, PictureInspected, RankTime
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type"):
@@ -97,6 +97,7 @@ class ModelOpened(Message, frozen=True, tag="model_opened"):
     lookahead_samples: int
     synthetic: bool
     kernel_path: str
+    ranks: str = ""  # in words, with several
 
 
 class JobProgress(Message, frozen=True, tag="job_progress"):
@@ -137,6 +138,7 @@ class ChunkDone(Message, frozen=True, tag="chunk_done"):
     first_frame: int
     frame_count: int
     stage_ms: dict[str, float]
+    ranks: list[RankTime] = []
 
 
 class Heartbeat(Message, frozen=True, tag="heartbeat"):

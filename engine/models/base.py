@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.protocol.messages import RankTime
+
 Progress = Callable[[float, str], None]  # (fraction 0..1, what is being done)
 
 
@@ -41,6 +43,7 @@ class Latents:
     frame_count: int
     values: Any  # portrait: [frames, COUNT] float32 motion tokens; video: [C, 1, H/16, W/16]
     stage_ms: dict[str, float] = field(default_factory=dict)  # "encode", "denoise", ...
+    rank_times: list[RankTime] = field(default_factory=list)  # with several ranks, of each
 
 
 class Generator(Protocol):

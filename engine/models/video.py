@@ -27,6 +27,7 @@ from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
 from engine.models.vae_config import VaeConfig
 from engine.models.vae_weights import synthetic_vae_weights
+from engine.parallel import Ranks
 from kernels import ops
 
 HANDED_OVER = 4  # latents alive at once: one made, two queued, one decoded
@@ -106,7 +107,10 @@ class _Lane:
 
 
 class VideoGenerator:
-    """Audio -> video latents with one rank's model; see `engine.models.base.Generator`."""
+    """Audio -> video latents with one rank's model; see `engine.models.base.Generator`.
+
+    On ranks (`join` before `prepare`) every rank is called alike and yields the same latents.
+    """
 
     frames_per_chunk = 4
     lookahead_samples = 0
@@ -128,32 +132,58 @@ class VideoGenerator:
         self._lane = _Lane(self.device)
         self._mel = AudioMel(self.config.audio_tokens, self.config.audio_features)
         self._handed = 0
+        self._ranks: Ranks | None = None
+        self._decodes_here = True
+        self.denoiser: Denoiser | None = None
+
+    def join(self, ranks: Ranks, decodes_here: bool) -> None:
+        """Be one of several; `decodes_here`: the decoder shares this rank's GPU."""
+        self._ranks, self._decodes_here = ranks, decodes_here
+        self.device = ranks.device
+        self._lane = _Lane(self.device)
 
     def prepare(self, character: Any, settings: dict[str, float], progress: Progress) -> None:
-        """Build, calibrate and capture for a character. Raises EngineError("out_of_memory")."""
-        config, device, part = self.config, self.device, shard(self.config)
+        """Build, calibrate and capture for a character; a further one only refills the window.
+
+        Raises EngineError("out_of_memory").
+        """
+        cuda = self.device.type == "cuda"
+        with self._lane:
+            if self.denoiser is not None:
+                self._mel.reset()
+                self.denoiser.reset()
+                self._prefill(self.denoiser, character)
+            else:
+                self.denoiser = self._built(progress)
+                progress(0.5, "preparing the window")
+                self._prefill(self.denoiser, character)
+                if cuda:
+                    self.denoiser.calibrate()
+                    progress(0.7, "recording the denoise step")
+                    self.denoiser.capture()
+        self._lane.wait()
+        progress(1.0, "ready")
+
+    def _built(self, progress: Progress) -> Denoiser:
+        config, device, ranks = self.config, self.device, self._ranks
+        part = shard(config, ranks.rank, ranks.ranks) if ranks is not None else shard(config)
         cuda = device.type == "cuda"
         way = Way() if cuda else Way(fp8=False)
         if cuda:
-            needed = plan(config, part, way, DECODER_BYTES)
+            needed = plan(config, part, way, DECODER_BYTES if self._decodes_here else 0)
             needed.require(torch.cuda.mem_get_info(device)[0])
         dtype = torch.bfloat16 if cuda else torch.float32
         self._allocate_hand_over()
-        with self._lane:
-            progress(0.0, "making synthetic weights")
-            weights = synthetic_weights(config, part, device, dtype, way.fp8)
-            progress(0.5, "preparing the window")
-            self.denoiser = Denoiser(config, part, weights, way, device, dtype, self._seed)
-            source = torch.Generator(device).manual_seed(7)
-            text = torch.randn(config.text_tokens, config.width, generator=source, device=device)
-            reference = reference_latent(character.canvas.pixels, config, device)
-            self.denoiser.prefill(text, to_tokens(reference, config))
-            if cuda:
-                self.denoiser.calibrate()
-                progress(0.7, "recording the denoise step")
-                self.denoiser.capture()
-        self._lane.wait()
-        progress(1.0, "ready")
+        progress(0.0, "making synthetic weights")
+        weights = synthetic_weights(config, part, device, dtype, way.fp8)
+        return Denoiser(config, part, weights, way, device, dtype, self._seed, ranks)
+
+    def _prefill(self, denoiser: Denoiser, character: Any) -> None:
+        config, device = self.config, self.device
+        source = torch.Generator(device).manual_seed(7)
+        text = torch.randn(config.text_tokens, config.width, generator=source, device=device)
+        reference = reference_latent(character.canvas.pixels, config, device)
+        denoiser.prefill(text, to_tokens(reference, config))
 
     def _allocate_hand_over(self) -> None:
         """Before anything else: what a session allocates late would lie on top of its peak."""
@@ -166,6 +196,7 @@ class VideoGenerator:
 
     def step(self, chunk: Chunk) -> Latents:
         """One chunk; waits once, at its end, for the device."""
+        assert self.denoiser is not None, "prepare comes first"
         begun = time.perf_counter()
         self._audio_host.copy_(torch.from_numpy(self._mel.features(chunk.pcm)))
         encoded = time.perf_counter()
@@ -185,10 +216,12 @@ class VideoGenerator:
         """Synthetic weights know no intensities."""
 
     def interrupt(self) -> None:
+        assert self.denoiser is not None, "prepare comes first"
         self.denoiser.rollback()
         self._mel.reset()
 
     def reset(self) -> None:
+        assert self.denoiser is not None, "prepare comes first"
         self._mel.reset()
         with self._lane:
             self.denoiser.reset()
@@ -204,25 +237,33 @@ class VideoDecoder:
         self.device = default_device()
         self._fp8 = bool(fp8)
         self._lane = _Lane(self.device)
+        self.vae: CausalVae | None = None
 
     def prepare(self, character: Any, settings: dict[str, float], progress: Progress) -> None:
-        device = self.device
-        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-        geometry = vae_config(self.config)
+        """Build for a character; a further one only begins anew."""
         with self._lane:
-            weights = synthetic_vae_weights(geometry, device, dtype)
-            self.vae = CausalVae(geometry, weights, device, dtype, self._fp8)
-            self._reference = reference_latent(character.canvas.pixels, self.config, device)
-            if device.type == "cuda":
-                progress(0.5, "recording the decoder")
-                self.vae.capture()
-        self._host = torch.empty(self.vae.pictures.shape, dtype=torch.uint8)
-        if device.type == "cuda":
-            self._host = self._host.pin_memory()
+            if self.vae is None:
+                self.vae = self._built(progress)
+            self._reference = reference_latent(character.canvas.pixels, self.config, self.device)
         self.reset()
         progress(1.0, "ready")
 
+    def _built(self, progress: Progress) -> CausalVae:
+        device = self.device
+        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        geometry = vae_config(self.config)
+        weights = synthetic_vae_weights(geometry, device, dtype)
+        vae = CausalVae(geometry, weights, device, dtype, self._fp8)
+        if device.type == "cuda":
+            progress(0.5, "recording the decoder")
+            vae.capture()
+        self._host = torch.empty(vae.pictures.shape, dtype=torch.uint8)
+        if device.type == "cuda":
+            self._host = self._host.pin_memory()
+        return vae
+
     def decode(self, latents: Latents, out: list[np.ndarray]) -> None:
+        assert self.vae is not None, "prepare comes first"
         with self._lane, torch.inference_mode():
             self._host.copy_(self.vae.decode(latents.values[:, 0]), non_blocking=True)
         self._lane.wait()
@@ -235,6 +276,7 @@ class VideoDecoder:
 
     def reset(self) -> None:
         """The clip begins with the reference picture, which is decoded and not shown."""
+        assert self.vae is not None, "prepare comes first"
         with self._lane:
             self.vae.reset()
             self.vae.decode(self._reference[:, 0])

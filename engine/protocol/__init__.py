@@ -6,7 +6,7 @@ Nothing here imports torch, cv2 or Qt, so that the studio may import all of it.
 from __future__ import annotations
 
 MAJOR = 1  # a change that an older peer cannot read
-MINOR = 0  # an addition that it may ignore
+MINOR = 1  # an addition that it may ignore
 
 LANES = ("control", "audio", "frames", "telemetry")
 HEARTBEAT_MS = 1_000  # ping and engine_state; not ZMTP's own heartbeats, see protocol.md

@@ -162,6 +162,16 @@ class Failure(Message, frozen=True, tag="failure", kw_only=True):
 
 
 # --- telemetry: engine -> studio ----------------------------------------------------------------
+class RankTime(msgspec.Struct, frozen=True):
+    """What one rank of a session on several GPUs spent on a chunk."""
+
+    rank: int
+    stage: str  # "denoise" or "decode"
+    device: str  # "cuda:2", "cpu"
+    ms: float
+    comm_ms: float = 0.0  # of it, between the ranks; 0: not measured
+
+
 class ChunkTimings(Message, frozen=True, tag="chunk_timings", kw_only=True):
     """Where one chunk's time went, one message a chunk."""
 
@@ -173,6 +183,7 @@ class ChunkTimings(Message, frozen=True, tag="chunk_timings", kw_only=True):
     stage_ms: dict[str, float]  # audio, encode, denoise, decode, ...
     capture_to_publish_ms: float = 0.0  # 0: the audio had no capture time
     queue_chunks: int = 0
+    ranks: list[RankTime] = []  # with several ranks; since 1.1
 
 
 class Counters(msgspec.Struct, frozen=True):
@@ -203,6 +214,7 @@ class SessionState(Message, frozen=True, tag="session_state", kw_only=True):
     age_s: float = 0.0
     synthetic: bool = False
     kernel_path: str = ""  # which kernels are in use, e.g. "cpu", "triton sm_90 fp8"
+    ranks: str = ""  # e.g. "3 denoise ranks + 1 decode rank"; since 1.1
 
 
 class EngineState(Message, frozen=True, tag="engine_state", kw_only=True):
