@@ -6,10 +6,12 @@ all of them may be captured in a graph. Knows nothing of models: rows are rows.
 
 from __future__ import annotations
 
+import mmap
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
@@ -20,6 +22,7 @@ from kernels.peer import PeerBuffer
 
 SET_UP_SECONDS = 60.0
 CALL_SECONDS = 60.0  # a collective that waits longer means a rank is gone
+PEER_BYTES = 64 << 20  # enough for every preset: a second model in a process fits the first's
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Rows:
     share: int  # a rank, padded
     first: int  # this rank's first
     own: int  # this rank's without padding
+    padded: int  # of all ranks, share times their number
 
 
 class Ranks(Protocol):
@@ -64,9 +68,10 @@ class Ranks(Protocol):
         ...
 
     def peer_buffer(self, count: int) -> PeerBuffer:
-        """`count` bytes, zero, of memory that every rank reaches; once, before the first chunk.
+        """`count` bytes, zero, of memory that every rank reaches: one buffer a group, mapped once.
 
-        Raises EngineError when more is asked for later than at first.
+        A later call gets the same memory, cleared: whoever had it must be gone. Raises EngineError
+        when that call asks for more than was mapped (PEER_BYTES at least).
         """
         ...
 
@@ -103,9 +108,7 @@ class OneRank:
             torch.cuda.synchronize(self.device)
 
     def peer_buffer(self, count: int) -> PeerBuffer:
-        local = torch.zeros(count, dtype=torch.uint8, device=self.device)
-        pointers = torch.tensor([local.data_ptr()], dtype=torch.int64, device=self.device)
-        return PeerBuffer(local, pointers, 0, 1)
+        return PeerBuffer.of([torch.zeros(count, dtype=torch.uint8, device=self.device)], 0)
 
     def close(self) -> None:
         pass
@@ -117,7 +120,7 @@ class ManyRanks:
     def __init__(self, rank: int, ranks: int, device: torch.device) -> None:
         self.rank, self.ranks, self.device = rank, ranks, device
         self._peers: PeerBuffer | None = None
-        self._symmetric: object = None  # keeps the mapping of the peers' memory alive
+        self._mapping: tuple[Any, Tensor] | None = None  # keeps the peers' memory mapped
         # torch 2.13 renamed both; 2.11 has the old names only
         self._gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
         self._scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
@@ -146,43 +149,57 @@ class ManyRanks:
 
     def peer_buffer(self, count: int) -> PeerBuffer:
         if self._peers is None:
-            self._peers = self._rendezvous(count)
+            self._peers = self._mapped(max(count, PEER_BYTES))
         elif count > self._peers.local.numel():
             raise EngineError(
                 "internal",
-                f"{count} bytes of peer memory asked for, {self._peers.local.numel()} were set up",
+                f"{count} bytes of peer memory asked for, {self._peers.local.numel()} were mapped",
                 "sizes are fixed when the ranks start: restart the engine with the larger model",
             )
-        return self._peers
+        self.barrier()  # everyone has left the memory
+        self._peers.local.zero_()
+        self.barrier()  # no rank writes into a part that its owner has yet to clear
+        return PeerBuffer.of([part[:count] for part in self._peers.peers], self.rank)
 
-    def _rendezvous(self, count: int) -> PeerBuffer:
-        if self.device.type != "cuda":
+    def _mapped(self, count: int) -> PeerBuffer:
+        try:
+            parts = self._symmetric(count) if self.device.type == "cuda" else self._shared(count)
+        except (RuntimeError, OSError) as error:
             raise EngineError(
-                "bad_config", "peer memory exists between GPUs only",
-                'use communication "collective" on a CPU',
-            )  # fmt: skip
+                "bad_config", f"no memory that all ranks reach: {_first_line(error)}",
+                'use communication "collective", or GPUs joined by NVLink',
+            ) from error  # fmt: skip
+        return PeerBuffer.of(parts, self.rank)
+
+    def _symmetric(self, count: int) -> list[Tensor]:
         # Never used, and a program that dies with multicast set up can disable the host's GPUs
         os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
         import torch.distributed._symmetric_memory as symmetric
 
-        try:
-            local = symmetric.empty(count, dtype=torch.uint8, device=self.device)
-            local.zero_()
-            handle = symmetric.rendezvous(local, dist.group.WORLD)
-            self._symmetric = handle
-            views = [handle.get_buffer(r, (count,), torch.uint8) for r in range(self.ranks)]
-        except RuntimeError as error:
-            raise EngineError(
-                "bad_config", f"no peer memory between the GPUs: {_first_line(error)}",
-                'use communication "collective", or GPUs joined by NVLink',
-            ) from error  # fmt: skip
-        addresses = [view.data_ptr() for view in views]
-        pointers = torch.tensor(addresses, dtype=torch.int64, device=self.device)
-        self.barrier()  # no rank writes into a buffer that its owner has yet to clear
-        return PeerBuffer(local, pointers, self.rank, self.ranks)
+        group = dist.group.WORLD
+        assert group is not None
+        local = symmetric.empty(count, dtype=torch.uint8, device=self.device)
+        self._mapping = symmetric.rendezvous(local, group.group_name), local
+        handle = self._mapping[0]
+        return [handle.get_buffer(r, (count,), torch.uint8) for r in range(self.ranks)]
+
+    def _shared(self, count: int) -> list[Tensor]:
+        """Between processes on a CPU: anonymous memory, gone with the last of them."""
+        mine = os.memfd_create("ranks")
+        os.ftruncate(mine, count)
+        places = torch.zeros(self.ranks, 2, dtype=torch.int64)
+        self.gather_rows(torch.tensor([[os.getpid(), mine]]), places)
+        parts = []
+        for process, descriptor in places.tolist():
+            with Path(f"/proc/{process}/fd/{descriptor}").open("r+b") as file:
+                part = mmap.mmap(file.fileno(), count)
+            parts.append(torch.frombuffer(part, dtype=torch.uint8))
+        self.barrier()
+        os.close(mine)
+        return parts
 
     def close(self) -> None:
-        self._peers = self._symmetric = None
+        self._peers = self._mapping = None
         if dist.is_initialized():
             dist.destroy_process_group()
 
@@ -191,7 +208,7 @@ def rows_of(group: Ranks, count: int) -> Rows:
     """The rows of `group.rank`; the last ranks may have padding, or nothing else."""
     share = -(-count // group.ranks)
     first = min(group.rank * share, count)
-    return Rows(count, share, first, min(share, count - first))
+    return Rows(count, share, first, min(share, count - first), share * group.ranks)
 
 
 def join(
