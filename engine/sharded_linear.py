@@ -13,7 +13,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.errors import EngineError
 from engine.fp8 import Activation, Linear, LinearOp
 from engine.marks import Marks
 from engine.models.dit_config import DitConfig, Shard
@@ -78,24 +77,23 @@ class CollectiveLinear:
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
         device = ranks.device
         rows = rows_of(ranks, max(config.tokens, config.sink_tokens))
-        count = rows.share * ranks.ranks
         self._ranks, self._width, self._inner = ranks, part.width, config.inner
         self._linear = LinearOp(device)
         self._square_sums = ops.choose("square_sums", device)
-        shape = count, config.width
+        shape = rows.padded, config.width
         self._wide = torch.zeros(shape, dtype=dtype, device=device)  # gathered, or to be summed
         self._narrow = torch.zeros(shape, dtype=torch.uint8, device=device).view(FP8)
-        self._scales = torch.zeros(count, 1, device=device)
+        self._scales = torch.zeros(rows.padded, 1, device=device)
         self._sums = torch.zeros(2 * rows.count, device=device)
 
     def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
         mark("comm")
         values, scale = x.values, x.scale
-        count = values.shape[0] * self._ranks.ranks
-        whole = (self._narrow if values.dtype == FP8 else self._wide)[:count]
-        self._ranks.gather_rows(values, whole)
+        padded = values.shape[0] * self._ranks.ranks
+        whole = (self._narrow if values.dtype == FP8 else self._wide)[:padded]
+        self._gather(values, whole)
         if scale is not None and scale.ndim == 2:
-            self._ranks.gather_rows(scale, self._scales[:count])
+            self._ranks.gather_rows(scale, self._scales[:padded])
             scale = self._scales[: out.shape[0]]
         mark("gemm")
         self._linear(Activation(whole[: out.shape[0]], scale), layer, out)
@@ -105,11 +103,17 @@ class CollectiveLinear:
         count = x.values.shape[0]
         self._linear(x, layer, self._wide[:count])
         mark("comm")
-        self._ranks.scatter_sum(self._wide[: out.shape[0] * self._ranks.ranks], out)
+        self._scatter(self._wide[: out.shape[0] * self._ranks.ranks], out)
 
     def whole(self, local: Tensor, out: Tensor, mark: Marks) -> None:
         mark("comm")
+        self._gather(local, out)
+
+    def _gather(self, local: Tensor, out: Tensor) -> None:
         self._ranks.gather_rows(local, out)
+
+    def _scatter(self, partial: Tensor, out: Tensor) -> None:
+        self._ranks.scatter_sum(partial, out)
 
     def norm_sums(self, x: Tensor, groups: int, mark: Marks) -> Tensor | None:
         mark("cache")
@@ -122,18 +126,3 @@ class CollectiveLinear:
     def sum_squares(self, squares: Tensor) -> int:
         self._ranks.sum_(squares)
         return self._inner
-
-
-def sharded_linear(
-    ranks: Ranks, config: DitConfig, part: Shard, communication: str, dtype: torch.dtype
-) -> ShardedLinear:
-    """The way that `communication` names. Raises EngineError("bad_config") for one unknown."""
-    if communication not in WAYS:
-        known = ", ".join(WAYS)
-        raise EngineError("bad_config", f"no communication is {communication!r}", f"use {known}")
-    if ranks.ranks == 1:
-        return WholeLinear(part.width, ranks.device)
-    return WAYS[communication](ranks, config, part, dtype)
-
-
-WAYS = {"collective": CollectiveLinear}

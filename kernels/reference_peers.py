@@ -20,7 +20,7 @@ def _epoch(space: Workspace, phase: int) -> int:
         raise ValueError("the truth cannot wait for other ranks: all PUSH, then all TAKE")
     epoch = int(space.epochs[0].item()) + 1
     if phase & TAKE:
-        space.epochs += 1
+        space.epochs.add_(1)
     return epoch
 
 

@@ -23,8 +23,8 @@ from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard
 from engine.models.dit_weights import DitWeights
 from engine.models.s2v import NORM_EPS, SpeechInjection
 from engine.parallel import OneRank, Ranks, Rows, rows_of
+from engine.peer_linear import sharded_linear
 from engine.ringcache import WindowCache
-from engine.sharded_linear import sharded_linear
 from kernels import ops, reference
 from kernels.reference import FP8
 from kernels.sdpa import sdpa
@@ -43,7 +43,7 @@ class Way:
     fused_elementwise: bool = True  # residual and gate within the next norm
     scale: str = "tensor"  # static, or "row": dynamic, one a token
     attention: str = "cudnn"  # "ring": ours in place; "ring8": ours with fp8 keys and values
-    communication: str = "collective"  # between ranks
+    communication: str = "collective"  # between ranks: "two_shot", "fused" over peer memory
 
 
 class Buffers:
@@ -55,8 +55,10 @@ class Buffers:
         rows, device = rows_of(ranks, max(config.tokens, config.sink_tokens)), ranks.device
         quantised = FP8 if way.fp8 and way.fused_quantise else dtype
 
-        def full(width: int, kind: torch.dtype = dtype, count: int = rows.count) -> Tensor:
-            return torch.empty(count, width, dtype=kind, device=device)
+        def full(width: int, kind: torch.dtype = dtype, count: int = rows.padded) -> Tensor:
+            # zeros as bytes: padding rows must be numbers, and fp8 has no fill everywhere
+            size = count * width * kind.itemsize
+            return torch.zeros(size, dtype=torch.uint8, device=device).view(kind).view(count, width)
 
         def own(width: int, kind: torch.dtype = dtype) -> Tensor:
             return full(width, kind, rows.share)
@@ -66,7 +68,7 @@ class Buffers:
         self.normed, self.out_norm = own(config.width, quantised), own(config.width)
         self.velocity = own(config.token_channels)
         self.norm_scale = own(1, torch.float32)
-        # all rows of this rank's heads and hidden columns
+        # all rows, with room for the padding, of this rank's heads and hidden columns
         self.qkv = full(3 * part.width)
         self.q, self.cross = full(part.width), full(part.width)
         self.q8 = full(part.width, FP8) if way.attention == "ring8" else self.q
@@ -75,8 +77,7 @@ class Buffers:
         self.hidden = full(part.hidden)
         self.active = full(part.hidden, quantised)
         self.row_scale = full(1, torch.float32)
-        whole = full(config.token_channels, count=rows.share * ranks.ranks)
-        self.whole = self.velocity if ranks.ranks == 1 else whole
+        self.whole = self.velocity if ranks.ranks == 1 else full(config.token_channels)
 
 
 class CausalDit:
@@ -178,7 +179,7 @@ class CausalDit:
         self._add_norm(x, *pending, shift, scale, out, None)
         self.mark("other")
         self._linear(Activation(out), weights.head, velocity)
-        self._shared.whole(velocity, buffers.whole[: rows.share * self._ranks.ranks], self.mark)
+        self._shared.whole(velocity, buffers.whole[: rows.padded], self.mark)
         self.mark("other")
         return buffers.whole[: rows.count]
 

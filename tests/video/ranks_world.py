@@ -27,6 +27,7 @@ from engine.parallel import Ranks, join
 
 CPU = torch.device("cpu")
 PLAIN = Way(fp8=False)
+UNFUSED = Way(fused_quantise=False, fused_elementwise=False)
 WORLDS = (1, 2, 3, 4)
 
 # A collective of gloo costs a millisecond and more: few steps and layers, a short ring.
@@ -49,13 +50,17 @@ CASES = {
     "wraps": Case(replace(ODD, layers=2), PLAIN, 8, WORLDS),
     "empty rank": Case(EMPTY, PLAIN, 3, (1, 2, 4)),
     "fp8": Case(ODD, Way(), 2, WORLDS),
-    "unfused": Case(ODD, replace(PLAIN, fused_quantise=False, fused_elementwise=False)),
+    "unfused": Case(ODD, replace(UNFUSED, fp8=False)),
     "ring attention": Case(ODD, replace(PLAIN, attention="ring")),
     "shift": Case(ODD, replace(PLAIN, cache="shift"), 4),
     "rerope": Case(EMPTY, replace(PLAIN, cache="rerope"), 4),
     "fp8 row": Case(EMPTY, Way(scale="row")),
-    "fp8 unfused": Case(ODD, Way(fused_quantise=False, fused_elementwise=False)),
+    "fp8 unfused": Case(ODD, UNFUSED),
     "fp8 ring8": Case(ODD, Way(attention="ring8")),
+    "two-shot": Case(EMPTY, replace(PLAIN, communication="two_shot"), 3, (1, 3, 4)),
+    "fp8 fused": Case(ODD, Way(communication="fused"), 2, WORLDS),
+    "fp8 row fused": Case(EMPTY, Way(scale="row", communication="fused")),
+    "fp8 unfused, exchange fused": Case(ODD, replace(UNFUSED, communication="fused")),
 }
 
 
@@ -194,8 +199,9 @@ def world(
             bad |= status
         else:
             time.sleep(0.02)
+    if children and not bad:
+        sys.stderr.write(f"{len(children)} of {ranks} ranks still ran after {seconds:g} s\n")
     for child in children:
-        sys.stderr.write(f"one rank of {ranks} was still running after {seconds:g} s\n")
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return 1 if bad or children else 0

@@ -136,7 +136,7 @@ def test_wrong_configurations_are_refused_with_the_remedy(tmp_path: Path) -> Non
     config = preset("tiny")
     weights = synthetic_weights(config, shard(config), CPU, torch.float32)
     way = Way(fp8=False, communication="pigeon")
-    with pytest.raises(EngineError, match="'pigeon': use collective"):
+    with pytest.raises(EngineError, match="'pigeon': use collective, two_shot, fused"):
         Denoiser(config, shard(config), weights, way, CPU, torch.float32)
 
 
