@@ -27,7 +27,13 @@ from engine.memoryplan import plan
 from engine.models.base import Chunk, Latents
 from engine.models.causal_dit import Way
 from engine.models.dit_config import shard
-from engine.models.video import DECODER_BYTES, VideoDecoder, VideoGenerator
+from engine.models.video import (
+    DECODER_BYTES,
+    VideoDecoder,
+    VideoGenerator,
+    preset_decoder,
+    preset_generator,
+)
 
 WARM_UP = 12  # chunks: the window fills and the clocks settle
 
@@ -96,7 +102,10 @@ def bench(
     model: str, chunks: int, fp8_decoder: bool = False, seconds: float = float("inf")
 ) -> dict[str, Any]:
     """The report of `chunks` chunks after a warm-up, memory watched throughout."""
-    generator, decoder = VideoGenerator(model, synthetic=1), VideoDecoder(model, int(fp8_decoder))
+    generator, decoder = (
+        preset_generator(model, synthetic=1),
+        preset_decoder(model, int(fp8_decoder)),
+    )
     character = any_character()
     begun = time.perf_counter()
     for part in (generator, decoder):

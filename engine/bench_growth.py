@@ -18,7 +18,7 @@ from engine.bench_complete import any_character, memory, speech_like
 from engine.clock import SAMPLES_PER_FRAME
 from engine.machine import describe, say
 from engine.models.base import Chunk
-from engine.models.video import VideoDecoder, VideoGenerator
+from engine.models.video import VideoDecoder, VideoGenerator, preset_decoder, preset_generator
 
 SAMPLES = 4 * SAMPLES_PER_FRAME
 
@@ -57,8 +57,8 @@ class Talk:
 
 def bench(model: str, chunks: int, layers: int = 0, with_decoder: bool = True) -> dict[str, Any]:
     """Memory at the start of a session and after `chunks` chunks of 50 utterance lengths."""
-    generator = VideoGenerator(model, synthetic=1, layers=layers)
-    decoder = VideoDecoder(model) if with_decoder else None
+    generator = preset_generator(model, synthetic=1, layers=layers)
+    decoder = preset_decoder(model) if with_decoder else None
     for part in filter(None, (generator, decoder)):
         part.prepare(any_character(), {}, lambda done, what: None)
     talk = Talk(generator, decoder)

@@ -17,13 +17,19 @@ from engine.models.audio_mel import AudioMel
 from engine.models.base import Chunk
 from engine.models.causal_dit import Way
 from engine.models.dit_config import preset, shard
-from engine.models.video import VideoDecoder, VideoGenerator, to_latent, to_tokens
+from engine.models.latents import to_latent, to_tokens
+from engine.models.video import (
+    VideoDecoder,
+    VideoGenerator,
+    preset_decoder,
+    preset_generator,
+)
 from kernels import ops
 
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[VideoGenerator, VideoDecoder]:
-    generator, decoder = VideoGenerator("tiny", synthetic=1), VideoDecoder("tiny")
+    generator, decoder = preset_generator("tiny", synthetic=1), preset_decoder("tiny")
     pixels = np.random.default_rng(1).integers(0, 255, (1088, 704, 4), np.uint8)
     character = SimpleNamespace(canvas=SimpleNamespace(pixels=pixels))
     for part in (generator, decoder):
@@ -93,7 +99,7 @@ def test_an_interruption_leaves_the_pose_and_goes_on(
 
 def test_without_weights_it_says_what_to_do() -> None:
     with pytest.raises(EngineError, match="--synthetic"):
-        VideoGenerator("avatar-5b")
+        preset_generator("avatar-5b")
 
 
 def test_models_are_listed_with_both_halves() -> None:
