@@ -54,7 +54,8 @@ class Config:
 TYPES: dict[str, type] = {
     "bind": str, "port": int, "runtime_dir": Path, "cache_dir": Path, "models_dir": Path,
     "curve_key_dir": Path,
-    "parent_pid": int, "token": bool, "spare_worker": bool, "model": str, "gpus": str, "model_module": str, "log_level": str,
+    "parent_pid": int, "token": bool, "spare_worker": bool, "model": str, "gpus": str,
+    "model_module": str, "log_level": str,
 }  # fmt: skip
 
 
