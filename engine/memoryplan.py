@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from engine.errors import EngineError
 from engine.models.causal_dit import Way
 from engine.models.dit_config import DitConfig, Shard
+from engine.parallel import PEER_BYTES
 from engine.ringcache import CacheLayout
 
 GIB = 1 << 30
@@ -58,6 +59,7 @@ def plan(config: DitConfig, part: Shard, way: Way, decoder_bytes: int = 0) -> Me
         "context": 2 * 2 * config.layers * config.context_tokens * part.width,
         "modulation": modulation + 4 * config.layers * 8 * config.width,
         "buffers": _buffer_bytes(config, part, way),
+        "exchange": _exchange_bytes(config, part, way),
         # the timestep's projection in full precision, while it is worked out before a session
         "preparation": 4 * 6 * config.width**2,
         "graphs": GRAPH_POOL,
@@ -82,3 +84,12 @@ def _buffer_bytes(config: DitConfig, part: Shard, way: Way) -> int:
     cut = (6 + 4 + 2 + small + 1) * part.width + (2 + small) * part.hidden
     context = config.audio_tokens + config.text_tokens
     return rows * (wide + cut) + context * config.layers * 2 * part.width * 2
+
+
+def _exchange_bytes(config: DitConfig, part: Shard, way: Way) -> int:
+    """Rows gathered or to be summed, in two types, and what ranks write into of each other's."""
+    if part.ranks == 1:
+        return 0
+    rows = max(config.tokens, config.sink_tokens) + part.ranks
+    peers = 0 if way.communication == "collective" else PEER_BYTES
+    return rows * config.width * 3 + peers

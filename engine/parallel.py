@@ -1,3 +1,4 @@
+# pyright: reportPrivateImportUsage=false
 """The ranks of one engine: the collectives its model needs, each into tensors that exist already.
 
 Sole importer of torch.distributed. Every call must be made by all ranks in the same order; on CUDA
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -75,6 +78,10 @@ class Ranks(Protocol):
         """
         ...
 
+    def wait_ms(self) -> float:
+        """Host milliseconds in exchanges since last asked; 0 on CUDA, where the device waits."""
+        ...
+
     def close(self) -> None:
         """Leave. Graphs that captured collectives must be gone before."""
         ...
@@ -110,6 +117,9 @@ class OneRank:
     def peer_buffer(self, count: int) -> PeerBuffer:
         return PeerBuffer.of([torch.zeros(count, dtype=torch.uint8, device=self.device)], 0)
 
+    def wait_ms(self) -> float:
+        return 0.0
+
     def close(self) -> None:
         pass
 
@@ -120,6 +130,7 @@ class ManyRanks:
     def __init__(self, rank: int, ranks: int, device: torch.device) -> None:
         self.rank, self.ranks, self.device = rank, ranks, device
         self._peers: PeerBuffer | None = None
+        self._waited_s = 0.0
         self._mapping: tuple[Any, Tensor] | None = None  # keeps the peers' memory mapped
         # torch 2.13 renamed both; 2.11 has the old names only
         self._gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
@@ -128,24 +139,33 @@ class ManyRanks:
     def gather_rows(self, local: Tensor, out: Tensor) -> None:
         if local.element_size() == 1:  # fp8 travels as bytes: no library knows the type
             local, out = local.view(torch.uint8), out.view(torch.uint8)
-        self._gather(out, local)
+        self._run(self._gather, out, local)
 
     def scatter_sum(self, partial: Tensor, out: Tensor) -> None:
-        self._scatter(out, partial)
+        self._run(self._scatter, out, partial)
 
     def sum_(self, values: Tensor) -> None:
-        dist.all_reduce(values)
+        self._run(dist.all_reduce, values)
 
     def max_(self, values: Tensor) -> None:
-        dist.all_reduce(values, dist.ReduceOp.MAX)
+        self._run(dist.all_reduce, values, dist.ReduceOp.MAX)
 
     def broadcast_(self, values: Tensor) -> None:
-        dist.broadcast(values, 0)
+        self._run(dist.broadcast, values, 0)
 
     def barrier(self) -> None:
         token = torch.zeros(1, device=self.device)
-        dist.all_reduce(token)
+        self._run(dist.all_reduce, token)
         token.item()
+
+    def _run(self, collective: Callable[..., object], *arguments: Any) -> None:
+        begun = time.perf_counter()
+        collective(*arguments)
+        self._waited_s += time.perf_counter() - begun
+
+    def wait_ms(self) -> float:
+        waited, self._waited_s = 1000 * self._waited_s, 0.0
+        return waited if self.device.type == "cpu" else 0.0
 
     def peer_buffer(self, count: int) -> PeerBuffer:
         if self._peers is None:
