@@ -178,6 +178,14 @@ class CausalVae:
             mix = mix * torch.tensor(config.std, device=self.device)
         return mix.t().contiguous(), bias
 
+    @property
+    def held_bytes(self) -> int:
+        """Of all that lasts: rings, buffers between layers, weights, pictures."""
+        buffers = [*self._rings, *self._stream, *self._inner, *self._changed, self.pictures]
+        buffers += [*self._timed.values(), *(conv.weight for conv in self._convs.values())]
+        apart = {id(tensor): tensor for tensor in buffers}
+        return sum(t.numel() * t.element_size() for t in apart.values())
+
     # -- decoding -------------------------------------------------------------------------------
 
     def reset(self) -> None:

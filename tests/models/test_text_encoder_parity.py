@@ -96,7 +96,8 @@ def tokenizer(folder: Path) -> None:
     """Thirty-odd words and letters, an end mark, as a T5 tokenizer file."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    words = ["<pad>", "</s>", "<unk>", *("▁" + w for w in "a woman speaks smiles & man".split())]
+    spoken = ["a", "woman", "speaks", "smiles", "&", "man"]
+    words = ["<pad>", "</s>", "<unk>", *("▁" + word for word in spoken)]
     words += list("▁abcdefghijklmnopqrstuvwxyz")
     made = Tokenizer(models.Unigram([(w, -float(i)) for i, w in enumerate(words)], unk_id=2))
     made.pre_tokenizer = pre_tokenizers.Metaspace()
