@@ -1,0 +1,1 @@
+"""Lip-sync measured from pixels: the ruler, the set, the runs."""
