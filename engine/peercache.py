@@ -28,8 +28,7 @@ class ShiftCache:
         self.k = torch.zeros(shape, dtype=dtype, device=device)
         self.v = torch.zeros_like(self.k)
         self.sink = torch.zeros_like(self.k[:, : layout.sink_tokens])
-        self.phases = Phases(layout.frames, layout.grid, layout.head_dim, device)
-        self.sink_phases = Phases(layout.sink_frames, layout.grid, layout.head_dim, device)
+        self.phases, self.sink_phases = layout.phases(device), layout.sink_phases(device)
         self.reset()
 
     def reset(self) -> None:
@@ -38,7 +37,7 @@ class ShiftCache:
 
     def begin_sink(self) -> None:
         self._in_sink = True
-        self.sink_phases.move(0)
+        self.sink_phases.turn(0)
         self.start, self.length = 0, self.layout.sink_tokens
 
     def begin(self) -> None:
@@ -48,13 +47,13 @@ class ShiftCache:
             self.filled -= evict(layout, self.k, self.v)
         position = layout.sink_frames + self.committed * layout.frames
         self.phases.move(position)
-        self._turn_sink(max(0, position - layout.sink_reach))
+        self._turn_sink(position)
         self.start = layout.sink_tokens + self.filled * layout.tokens
         self.length = self.start + layout.tokens
 
     def _turn_sink(self, position: int) -> None:
         if self.layout.sink_tokens:
-            self.sink_phases.move(position)
+            self.sink_phases.turn(position)
             cos, sin = self.sink_phases.cos, self.sink_phases.sin
             reference.rotate_rows(self.sink, cos, sin, self.k[:, : self.layout.sink_tokens])
 
@@ -95,6 +94,7 @@ class ReropeCache:
         self.k = torch.zeros(shape, dtype=dtype, device=device)
         self.v = torch.zeros_like(self.k)
         self._grid = Phases(1, layout.grid, layout.head_dim, device)
+        self._sink = layout.sink_phases(device)
         self._fresh: dict[int, tuple[Tensor, Tensor]] = {}
         self.reset()
 
@@ -105,7 +105,7 @@ class ReropeCache:
 
     def begin_sink(self) -> None:
         self._in_sink, self._held, self.length = True, 0, self.layout.sink_tokens
-        self._set_phases([0] * self.layout.sink_frames)
+        self._set_phases(0, [])
 
     def begin(self) -> None:
         """Positions of all frames in the window, sink first, its distance capped."""
@@ -115,13 +115,13 @@ class ReropeCache:
         self._held = layout.sink_tokens + kept * layout.tokens
         self.length = self._held + layout.tokens
         now = layout.sink_frames + self.committed * layout.frames
-        sink_at = max(0, now - layout.sink_reach)
-        sink = [sink_at + i for i in range(layout.sink_frames)]
         first = now - kept * layout.frames
-        self._set_phases(sink + list(range(first, now + layout.frames)))
+        self._set_phases(now, list(range(first, now + layout.frames)))
 
-    def _set_phases(self, frames: list[int]) -> None:
-        cos, sin = [], []
+    def _set_phases(self, now: int, frames: list[int]) -> None:
+        """Of the sink as seen from `now`, then of single frames."""
+        self._sink.turn(now)
+        cos, sin = [self._sink.cos.clone()], [self._sink.sin.clone()]
         for position in frames:
             self._grid.move(position)
             cos.append(self._grid.cos.clone())

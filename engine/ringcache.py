@@ -15,8 +15,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.models.dit_config import DitConfig, Shard
+from engine.models.dit_config import DitConfig, Shard, Speech
 from engine.rotary import Phases
+from engine.sinkphases import SinkPhases, sink_phases
 from kernels import ops
 from kernels.reference import FP8
 
@@ -37,13 +38,25 @@ class CacheLayout:
     sink_reach: int  # latent frames
     grid: tuple[int, int]
     inner: int  # heads * head_dim of all ranks: what the norms divide by
+    patch: int = 2
+    speech: Speech | None = None  # then the sink is its condition tokens
 
     @classmethod
     def of(cls, config: DitConfig, part: Shard) -> CacheLayout:
         return cls(
             config.layers, part.heads, config.head_dim, config.tokens, config.sink_tokens,
             config.ring_chunks, config.ring_rows, config.frames, config.sink_frames,
-            config.sink_reach, config.grid, config.inner,
+            config.sink_reach, config.grid, config.inner, config.patch, config.speech,
+        )  # fmt: skip
+
+    def phases(self, device: torch.device) -> Phases:
+        """Of a chunk."""
+        return Phases(self.frames, self.grid, self.head_dim, device)
+
+    def sink_phases(self, device: torch.device) -> SinkPhases:
+        return sink_phases(
+            self.speech, self.sink_frames, self.grid, self.patch, self.head_dim, self.sink_reach,
+            device,
         )  # fmt: skip
 
     @property
@@ -101,8 +114,7 @@ class RingCache:
         self.sink = _zeros((layout.layers, layout.sink_tokens, *cell), dtype, device)
         self.row = torch.zeros(1, dtype=torch.int32, device=device)
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
-        self.phases = Phases(layout.frames, layout.grid, layout.head_dim, device)
-        self.sink_phases = Phases(layout.sink_frames, layout.grid, layout.head_dim, device)
+        self.phases, self.sink_phases = layout.phases(device), layout.sink_phases(device)
         ones = torch.ones(layout.sink_tokens, layout.head_dim // 2, device=device)
         self._still = (ones, torch.zeros_like(ones))
         self._store = ops.choose("qk_norm_rope_store", device)
@@ -114,14 +126,12 @@ class RingCache:
         """Empty, as new; the sink must be written again."""
         self.committed = 0
         self.length = 0
-        self._sink_at = 0
 
     def begin_sink(self) -> None:
         """The next forward writes the reference picture's tokens, at position 0."""
         self._in_sink = True
-        self._sink_at = 0
         self.length = self.layout.sink_tokens
-        self.sink_phases.move(0)
+        self.sink_phases.turn(0)
         self._place(0)
 
     def begin(self) -> None:
@@ -130,7 +140,7 @@ class RingCache:
         layout, chunk = self.layout, self.committed
         position = layout.sink_frames + chunk * layout.frames
         self.phases.move(position)
-        self._turn_sink(max(0, position - layout.sink_reach))
+        self._turn_sink(position)
         self.length = layout.sink_tokens + min(chunk + 1, layout.slots) * layout.tokens
         self._place(layout.sink_tokens + (chunk % layout.slots) * layout.tokens)
 
@@ -168,10 +178,8 @@ class RingCache:
         self.valid.fill_(self.length)
 
     def _turn_sink(self, position: int) -> None:
-        if position == self._sink_at or not self.layout.sink_tokens:
+        if not self.layout.sink_tokens or not self.sink_phases.turn(position):
             return
-        self._sink_at = position
-        self.sink_phases.move(position)
         target = self.k[:, : self.layout.sink_tokens]
         self._rotate(self.sink, self.sink_phases.cos, self.sink_phases.sin, target)
 

@@ -121,10 +121,10 @@ class CausalDit:
 
     def modulation_of(self, timestep: float) -> tuple[Tensor, Tensor]:
         """([layers, 6, width], [2, width]) fp32 of a timestep 0..1000; once a kind of step."""
-        half = TIME_CHANNELS // 2
-        steps = torch.arange(half, device=self.device) / half
+        half = TIME_CHANNELS // 2  # float64, as upstream: a phase of 900 in fp32 is off by 5e-5
+        steps = torch.arange(half, dtype=torch.float64) / half
         angle = timestep * torch.exp(-math.log(10_000.0) * steps)
-        sinusoid = torch.cat((angle.cos(), angle.sin()))[None]
+        sinusoid = torch.cat((angle.cos(), angle.sin()))[None].float().to(self.device)
         weights = self.weights
         embedded = dense(F.silu(dense(sinusoid, weights.time_1)), weights.time_2)
         six = dense(F.silu(embedded), weights.time_out).view(6, -1)

@@ -108,7 +108,7 @@ def one_forward(model: torch.nn.Module, config: DitConfig, latent: Tensor, text:
 
 def compare(config: DitConfig, own_mask: bool, cache: str = "ring") -> None:
     (down, across), p = config.grid, config.patch
-    public = public_model(config, config.frames if config.frames > 1 else 2)
+    public = public_model(config, 1 if own_mask else config.frames)
     public.tokens_per_frame = down * across
     if own_mask:
         set_mask(public, window_mask(config, CHUNKS))

@@ -111,7 +111,7 @@ def test_sink_is_turned_to_its_longest_distance_and_no_further() -> None:
     ring = RingCache(layout, CPU, torch.float32)
     feed(ring, layout, 8)
     near = RingCache(layout, CPU, torch.float32)
-    near.sink_phases.move(8 - 2)
+    near.sink_phases.turn(8)
     sink = slice(0, layout.sink_tokens)
     near._rotate(ring.sink, near.sink_phases.cos, near.sink_phases.sin, near.k[:, sink])
     torch.testing.assert_close(ring.k[:, sink], near.k[:, sink])
