@@ -1,5 +1,6 @@
 # ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
+# pyright: reportGeneralTypeIssues=false
 """Plain collectives over a `Workspace`: gather, sum of shares ("two-shot"), small sums, a barrier.
 
 Truths: `reference_peers`. In each, program p of every rank deals with the same part of the data: it
@@ -22,9 +23,10 @@ from kernels.peer_signals import await_flag, data_of, flag_of, raise_flag
 
 CHUNK = 2048  # words a program moves at a time
 SUM_BLOCK = 256  # numbers of a small sum a program
+SAME = ["rank", "base_row", "count"]  # one build for all ranks
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SAME)
 def _gather(
     x_ptr, out_ptr, pointers_ptr, epochs_ptr, rank, rows, row_words, base_row,
     RANKS: tl.constexpr, CHUNK: tl.constexpr, SCALES: tl.constexpr, PHASE: tl.constexpr,
@@ -54,7 +56,7 @@ def _gather(
         tl.store(epochs_ptr + pid, epoch)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SAME)
 def _scatter(
     x_ptr, words_ptr, out_ptr, pointers_ptr, epochs_ptr, rank, rows, row_words, base_row,
     RANKS: tl.constexpr, CHUNK: tl.constexpr, SCALES: tl.constexpr, PHASE: tl.constexpr,
@@ -83,7 +85,7 @@ def _scatter(
         tl.store(epochs_ptr + pid, epoch)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SAME)
 def _sum(
     x_ptr, out_ptr, pointers_ptr, epochs_ptr, rank, count, stride, base_row,
     RANKS: tl.constexpr, BLOCK: tl.constexpr, PHASE: tl.constexpr, ASM: tl.constexpr,
@@ -119,7 +121,7 @@ def _sum(
         tl.store(epochs_ptr + pid, epoch)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SAME)
 def _square_sum(
     x_ptr, out_ptr, pointers_ptr, epochs_ptr, rank, rows, row_stride, stride, base_row,
     D: tl.constexpr, BLOCK: tl.constexpr, RANKS: tl.constexpr, PHASE: tl.constexpr,

@@ -1,12 +1,13 @@
-# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# ruff: noqa: ANN001, ANN201, ANN202, C901 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
-"""All-gather + FP8 GEMM in one kernel: own rows first, while a few programs send them to the peers.
+# pyright: reportGeneralTypeIssues=false
+"""All-gather + FP8 GEMM in one kernel: own rows first, while a few programs send them to peers.
 
-Truth: `reference_peers.gather_linear`. Reading a peer's rows in place would fetch them once a column
-of tiles (90 times for QKV of two ranks: 258 MB over NVLink where 2.9 are needed), so every rank
-pushes its fp8 rows and their scales once into each peer's workspace. The pushing programs are those
-that the last wave of tiles leaves idle anyway: QKV of two ranks is 540 tiles, 4.1 waves of 132
-programs and 5 of 108 to 132 alike. The others compute the own rows, then await each peer's.
+Truth: `reference_peers.gather_linear`. Reading a peer's rows in place would fetch them once a
+column of tiles (90 times for QKV of two ranks: 258 MB over NVLink where 2.9 are needed), so every
+rank pushes its fp8 rows and their scales once into each peer's workspace. The pushing programs are
+those that the last wave of tiles leaves idle anyway: QKV of two ranks is 540 tiles, 5 waves on 108
+to 132 programs alike. The others compute the own rows, then await each peer's.
 
 No deadlock: senders never wait, and all programs are resident.
 """
@@ -75,7 +76,7 @@ def _finish(
     out_desc.store([source, row, col], acc.to(OUT).reshape(1, BM, BN))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rank", "base_row", "senders"])  # one build for all ranks
 def _gather_linear(
     a_desc, peers_desc, w_desc, out_desc, a_ptr, a_scale_ptr, w_scale_ptr, bias_ptr,
     pointers_ptr, epochs_ptr, rank, rows, columns, inner, words, row_words, base_row, senders,
@@ -119,10 +120,7 @@ def _gather_linear(
                 for k in range(0, turns):
                     acc = tl.dot(peers_desc.load([first, k * BK]), w_desc.load([col, k * BK]).T,
                                  acc)  # fmt: skip
-                if ROW_SCALE:
-                    scale_ptr = scales + source * rows
-                else:
-                    scale_ptr = a_scale_ptr
+                scale_ptr = scales + source * rows if ROW_SCALE else a_scale_ptr
                 _finish(acc, row, col, source, out_desc, scale_ptr, w_scale_ptr, bias_ptr, rows,
                         columns, BM, BN, ROW_SCALE, COLUMN_SCALE, BIAS, OUT)  # fmt: skip
             start += tl.cdiv(tl.maximum(tiles * (step + 1) - start, 0), workers) * workers

@@ -1,5 +1,6 @@
-# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# ruff: noqa: ANN001, ANN202, C901, PLR0915 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
+# pyright: reportGeneralTypeIssues=false
 """FP8 GEMM + reduce-scatter in one kernel: tiles for other ranks first, stored into their memory.
 
 Truth: `reference_peers.linear_scatter`. A persistent loop walks the tiles of the next rank, the one
@@ -27,10 +28,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.gemm_blocks import WIDE, Blocks, store_type
 from kernels.peer import BOTH, Workspace
-from kernels.peer_signals import await_flag, await_stores, data_of, raise_flag, flag_of
+from kernels.peer_signals import await_flag, await_stores, data_of, flag_of, raise_flag
 
 
-@triton.jit
+# one build for all ranks
+@triton.jit(do_not_specialize=["rank", "base_row", "near_flip", "far_flip"])
 def _linear_scatter(
     a_desc, w_desc, out_desc, near_desc, far_desc, out_ptr, a_scale_ptr, w_scale_ptr, bias_ptr,
     pointers_ptr, epochs_ptr, rank, rows, columns, inner, base_row, near_flip, far_flip,
@@ -106,11 +108,13 @@ def _linear_scatter(
                 at = tl.where((turn < 2) & (turn != RANKS - 1), slot_row, nowhere)
                 near_desc.store([(turn & 1) ^ near_flip, at, col], value.reshape(1, BM, BN))
         else:
-            target = tl.where(own, out_ptr.to(tl.int64), data_of(pointers_ptr, owner, OUT).to(tl.int64))
-            target = tl.multiple_of(target.to(tl.pointer_type(OUT)), 16)
+            there = data_of(pointers_ptr, owner, OUT).to(tl.int64)
+            there = tl.where(own, out_ptr.to(tl.int64), there)
+            target = tl.multiple_of(there.to(tl.pointer_type(OUT)), 16)
             at = (tl.where(own, row, slot_row) + tl.arange(0, BM)).to(tl.int64)
             tl.store(target + at[:, None] * columns + ci[None, :], value, mask=inside)
-            raise_flag(flag_of(pointers_ptr, owner, rank, tiles, tile), epoch, turn < RANKS - 1, ASM)
+            flag = flag_of(pointers_ptr, owner, rank, tiles, tile)
+            raise_flag(flag, epoch, turn < RANKS - 1, ASM)
     if ENGINE:
         await_stores(ASM)
         last = first + tl.cdiv(tl.maximum(end - first, 0), programs) * programs - programs
@@ -171,8 +175,10 @@ def linear_scatter(
     space.check(space.ranks * down * b.rows, row_bytes, down * across)
     block = [1, b.rows, b.columns]
     out_desc = TensorDescriptor.from_tensor(out[None], block)
-    peers = [step for step in range(1, min(space.ranks, 5))]
-    pairs = [pair_descriptor(space, tuple(peers[i : i + 2]), columns, out, block) for i in (0, 2) if peers[i : i + 2]]
+    steps = tuple(range(1, space.ranks))
+    pairs = [
+        pair_descriptor(space, steps[i : i + 2], columns, out, block) for i in (0, 2) if steps[i:]
+    ]
     engine = engine and space.ranks <= 5 and None not in pairs
     (near, near_flip), (far, far_flip) = ([p for p in pairs if p] + [(out_desc, 0)] * 2)[:2]
     _linear_scatter[(space.programs,)](

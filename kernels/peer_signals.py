@@ -1,5 +1,6 @@
-# ruff: noqa: ANN001, ANN202 - the arguments of a Triton kernel are typed by its compiler
+# ruff: noqa: ANN001, ANN201 - the arguments of a Triton kernel are typed by its compiler
 # pyright: reportIndexIssue=false, reportCallIssue=false, reportArgumentType=false
+# pyright: reportGeneralTypeIssues=false
 """Signals between ranks, for use inside Triton kernels: epochs, flags, waits, other ranks' memory.
 
 Layout and reasoning: `kernels.peer`. A signal is a release at system scope after a barrier of the
