@@ -23,9 +23,11 @@ from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import DitWeights, synthetic_weights
-from engine.parallel import OneRank, Ranks
+from engine.parallel import OneRank, Ranks, library_linear
+from kernels.bench_comm import rows_for
 
 Stage = Callable[[Ranks, str, int, float], dict[str, Any]]
+ROW_ERROR = 0.05  # of the worst row: a tile gone stale makes 0.18, bf16 rounding 0.004
 WAYS = ("collective", "two_shot", "fused")
 FP8_WINDOW = Way(attention="ring8")
 # what each row adds to the one above it
@@ -246,10 +248,19 @@ def _utterances(denoiser: Denoiser, audio: torch.Tensor, chunks: int) -> None:
 
 def kernels(ranks: Ranks, model: str, layers: int, seconds: float) -> dict[str, Any]:
     """Each fused kernel at its real shapes beside GEMM alone, collective, two-shot, the library."""
-    from kernels.bench_comm import measure
+    if ranks.device.type != "cuda":
+        return {"lines": ["fused kernels run between GPUs only"], "rows": []}
+    rows = rows_for(ranks, library_linear, repetitions=1000)
+    wrong = [r["layer"] for r in rows if r.get("error", 0) > ROW_ERROR]
+    return {"rows": rows, "good": not wrong, "wrong": wrong, "lines": [*map(_kernel_line, rows)]}
 
-    config = preset(model)
-    return measure(ranks, config.width, config.hidden, config.tokens)
+
+def _kernel_line(row: dict[str, Any]) -> str:
+    cells = [f"{row['layer']:24s}"]
+    for name, value in row.items():
+        if name not in ("layer", "ranks"):
+            cells.append(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}")
+    return "  ".join(cells)
 
 
 STAGES: dict[str, Stage] = {

@@ -298,3 +298,24 @@ def _count_in(store: dist.Store, rank: int, ranks: int, timeout_s: float) -> Non
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def library_linear(
+    op: str, a: Tensor, a_scale: Tensor, w: Tensor, w_scale: Tensor, out: Tensor
+) -> None:
+    """PyTorch's own fused operator of "gather_linear" or "linear_scatter", for benchmarks only:
+    it allocates at every call and was slower than a GEMM and NCCL after it.
+    """
+    import torch.distributed._symmetric_memory  # registers the operators
+
+    name = dist.group.WORLD.group_name  # type: ignore[union-attr]
+    scales, kind = (a_scale.reshape(()), w_scale.reshape(())), torch.bfloat16
+    if op == "gather_linear":
+        _, (found,) = torch.ops.symm_mem.fused_all_gather_scaled_matmul(
+            a, [w.t()], scales[0], [scales[1]], 0, name, [None], [None], [kind], [True]
+        )
+    else:
+        found = torch.ops.symm_mem.fused_scaled_matmul_reduce_scatter(
+            a, w.t(), *scales, "sum", 0, 0, name, [a.shape[0], w.shape[0]], None, None, kind, True
+        )
+    out.copy_(found)
