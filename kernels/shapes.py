@@ -22,6 +22,9 @@ CONV: dict[str, tuple[int, int, int, int]] = {
     "bf16": (256, 64, 8, 3),  # 797 TFLOP/s; 4 stages 765; cuDNN 802 here and 721 at 256 channels
     "fp8": (256, 128, 8, 3),  # 1,514 TFLOP/s
     "bf16 narrow": (128, 64, 8, 4),
+    # Wan2.1's decoder has 192 and 96 columns; these two are chosen, not yet measured
+    "bf16 slim": (64, 64, 4, 4),
+    "bf16 slimmer": (32, 64, 4, 4),
     "bf16 thin": (16, 64, 4, 4),
 }
 
@@ -52,4 +55,7 @@ def conv_blocks(columns: int, fp8: bool) -> tuple[int, int, int, int]:
     """(columns, channels a turn, warps, stages); `thin` for the picture's few channels."""
     if columns % 256 == 0:
         return CONV["fp8" if fp8 else "bf16"]
-    return CONV["bf16 narrow" if columns % 128 == 0 else "bf16 thin"]
+    for name in ("bf16 narrow", "bf16 slim", "bf16 slimmer"):
+        if columns % CONV[name][0] == 0:
+            return CONV[name]
+    return CONV["bf16 thin"]

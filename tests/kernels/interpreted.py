@@ -34,7 +34,7 @@ def main() -> None:
     cases = chain(
         row_cases(draw, ((1, 32), (3, 200))),
         ring_cases(draw, ((5, 3, 16, 256),)),
-        picture_cases(draw, ((3, 5, 128, 16, 2),), (False,)),
+        picture_cases(draw, ((3, 5, 128, 16, 2), (3, 2, 64, 96, 1), (3, 2, 64, 192, 1)), (False,)),
     )
     for case in cases:
         fast = getattr(importlib.import_module(ops.FAST[case.op][0]), case.op)

@@ -15,7 +15,10 @@ from tests.kernels.cases import Draw, error_of, picture_cases, relative_error, r
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 RING = ((748, 20, 128, 5984), (748, 24, 128, 5984), (748, 15, 128, 1504), (13, 3, 64, 208))
-PICTURE = ((68, 44, 1024, 1024, 1), (68, 44, 256, 256, 4), (31, 17, 128, 16, 2), (9, 5, 64, 32, 1))
+PICTURE = (
+    (68, 44, 1024, 1024, 1), (68, 44, 256, 256, 4), (31, 17, 128, 16, 2), (9, 5, 64, 32, 1),
+    (31, 17, 384, 192, 2), (31, 17, 192, 96, 4),
+)  # fmt: skip
 
 
 @pytest.mark.gpu
