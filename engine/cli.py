@@ -19,8 +19,9 @@ from typing import Any
 from engine.arguments import Parser
 from engine.config import Config, make_config, read_config_file
 from engine.errors import EngineError
-from engine.folders import Folders
+from engine.folders import Folders, default_checkpoints
 from engine.log import LOG, set_up
+from engine.models import MODELS
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells expect
 
@@ -37,11 +38,12 @@ def run(argv: list[str], environment: Mapping[str, str]) -> int:
     options.cache_dir = (options.cache_dir or default_cache / "avatar-studio").absolute()
     if environment.get("AVATAR_MODELS"):
         options.models_dir = options.models_dir or Path(environment["AVATAR_MODELS"])
-    options.folders = Folders(options.cache_dir, options.models_dir)
     options.environment = environment
     if options.command == "serve":
         options.runtime_dir = options.runtime_dir or environment.get("XDG_RUNTIME_DIR")
     try:
+        options.checkpoints = named_checkpoints(options)
+        options.folders = Folders(options.cache_dir, options.models_dir, options.checkpoints)
         return options.run(options)
     except EngineError as error:
         return report(error, options.json)
@@ -77,11 +79,29 @@ def build_parser() -> Parser:
     return parser
 
 
+def named_checkpoints(options: argparse.Namespace) -> tuple[Path, ...]:
+    """Where public models are looked for. A --model that is a path becomes one of them, and keeps
+    its path as its name.
+    """
+    named = [path.absolute() for path in options.checkpoints]
+    model = getattr(options, "model", None)
+    if model and model not in MODELS and Path(model).exists():
+        options.model = str(Path(model).absolute())
+        named.insert(0, Path(options.model))
+    if missing := [path for path in named if not path.exists()]:
+        raise EngineError("missing_asset", f"{missing[0]} does not exist", "check the spelling")
+    return (*named, default_checkpoints())
+
+
 def _command(commands: Any, name: str, text: str, run: Callable[[Any], int]) -> Parser:
     parser: Parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--cache-dir", type=Path, help="prepared characters are kept here")
     parser.add_argument("--models-dir", type=Path, help="where the face models are")
+    parser.add_argument(
+        "--checkpoints", type=Path, action="append", default=[], metavar="DIR",
+        help="a folder of public video models; may be repeated",
+    )  # fmt: skip
     parser.set_defaults(run=run, passes_on=False)
     return parser
 
@@ -94,7 +114,9 @@ def _add_serve(commands: Any) -> None:
     parser.add_argument("--runtime-dir", type=Path, help="where the sockets' folder is made")
     parser.add_argument("--curve-key-dir", type=Path, help="keys; needed beyond this machine")
     parser.add_argument("--parent-pid", type=int, help="exit when this process is gone")
-    parser.add_argument("--model", help="the model it is for (sessions may ask for others)")
+    parser.add_argument(
+        "--model", help="name, or the folder or file of a public model; sessions may ask for others"
+    )
     parser.add_argument("--gpus", help="N+M: N GPUs denoise, M (0 or 1) decodes; default 1+0")
     parser.add_argument("--no-token", dest="token", action="store_false", default=None)
     parser.add_argument("--model-module", help="imported in every worker; may add models")
@@ -108,7 +130,9 @@ def _add_render(commands: Any) -> None:
     who.add_argument("--character", type=Path, help="a character saved by the studio")
     parser.add_argument("--audio", type=Path, required=True, help="any common audio format")
     parser.add_argument("--out", type=Path, required=True, help="the MP4 file to write")
-    parser.add_argument("--model", default="portrait")
+    parser.add_argument(
+        "--model", default="portrait", help="name, or the folder or file of a public model"
+    )
     parser.add_argument(
         "--synthetic", action="store_true", help="video models: random weights, noise and no face"
     )
@@ -144,6 +168,7 @@ def serve_config(options: argparse.Namespace) -> Config:
         value = getattr(options, key)
         if value is not None and not (key in ("cache_dir", "runtime_dir") and key in values):
             values[key] = value
+    values["checkpoints"] = [*options.checkpoints, *values.get("checkpoints", ())]
     return make_config(values)
 
 
@@ -154,7 +179,7 @@ def check_gpus(text: str, model: str, module: str, environment: Mapping[str, str
     wanted = gpus.parse(text)
     if wanted.total == 1:
         return
-    if model and not module:  # else only the module knows the model
+    if model in MODELS and not module:  # else the module or the checkpoint knows
         gpus.check_model(wanted, model)
     present = gpus.present(environment)
     gpus.check_machine(wanted, present)

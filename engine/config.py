@@ -25,6 +25,7 @@ class Config:
     runtime_dir: Path | None = None  # sockets live in a new 0700 folder inside
     cache_dir: Path = Path(tempfile.gettempdir()) / "avatar-cache"
     models_dir: Path | None = None  # of the face models; None: the user's data folder
+    checkpoints: tuple[Path, ...] = ()  # folders of public video models, or a model's own
     curve_key_dir: Path | None = None
     parent_pid: int = 0  # exit when this process is gone; 0: never
     token: bool = True  # clients must show the token of the ready line
@@ -53,7 +54,7 @@ class Config:
 
 TYPES: dict[str, type] = {
     "bind": str, "port": int, "runtime_dir": Path, "cache_dir": Path, "models_dir": Path,
-    "curve_key_dir": Path,
+    "curve_key_dir": Path, "checkpoints": tuple,
     "parent_pid": int, "token": bool, "spare_worker": bool, "model": str, "gpus": str,
     "model_module": str, "log_level": str,
 }  # fmt: skip
@@ -70,12 +71,20 @@ def make_config(values: Mapping[str, Any]) -> Config:
             raise EngineError("bad_config", f"unknown key {key!r}", hint)
         if TYPES[key] is Path:
             value = Path(value).expanduser().absolute() if value is not None else None
+        elif key == "checkpoints":
+            value = _paths(key, value)
         elif type(value) is not TYPES[key]:
             raise EngineError(
                 "bad_config", f"{key} = {value!r} is not {TYPES[key].__name__}", "correct its value"
             )
         checked[key] = value
     return Config(**checked)
+
+
+def _paths(key: str, value: Any) -> tuple[Path, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(p, str | Path) for p in value):
+        raise EngineError("bad_config", f"{key} = {value!r} is no list of folders", "write [...]")
+    return tuple(Path(path).expanduser().absolute() for path in value)
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any
 import zmq
 
 from engine import worker_messages as wm
-from engine.folders import Folders
+from engine.folders import Folders, as_arguments
 from engine.framebus import FrameBus
 from engine.supervision import Liveness
 
@@ -61,8 +61,7 @@ class WorkerProcess:
         command = [
             sys.executable, "-m", "engine.worker", "--link", f"ipc://{self._path}",
             "--bus", str(self.bus.descriptor), "--slots", str(self.bus.slots),
-            "--parent-pid", str(os.getpid()), "--cache-dir", str(plan.folders.cache),
-            "--models-dir", str(plan.folders.models or ""),
+            "--parent-pid", str(os.getpid()), *as_arguments(plan.folders),
             "--model-module", plan.model_module, "--gpus", plan.gpus,
         ]  # fmt: skip
         return subprocess.Popen(

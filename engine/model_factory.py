@@ -9,7 +9,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,11 +23,15 @@ from engine.rank_group import RankGroup
 from engine.rank_models import RankedDecoder, RankedGenerator
 from engine.rank_start import RankStart
 
+if TYPE_CHECKING:  # torch is imported by who asks for one of these models
+    from engine.models.checkpoint_video import CheckpointVideo
+    from engine.models.loaded import LoadedWeights
+
 # model -> "module:function" with the signature of engine.character.load_character
-CHARACTER_LOADERS: dict[str, str] = {
-    name: "engine.models.video_character:load_character"
-    for name in ("avatar-57b", "avatar-5b", "tiny")
-}
+VIDEO_LOADER = "engine.models.video_character:load_character"  # also of installed models
+CHARACTER_LOADERS: dict[str, str] = dict.fromkeys(("avatar-57b", "avatar-5b", "tiny"), VIDEO_LOADER)
+CHECKPOINT = "engine.models.checkpoint_video:CheckpointVideo"
+LOADED = "engine.models.loaded:LoadedWeights"
 DEFAULT_LOADER = "engine.character:load_character"
 DEFAULT_INSPECTOR = "engine.portrait.face_check:inspect"
 
@@ -51,17 +55,34 @@ class ModelFactory:
 
     def __init__(
         self, model: str, options: dict[str, float], folders: Folders,
-        ranks: RankStart | None = None,
+        ranks: RankStart | None = None, loaded: LoadedWeights | None = None,
     ) -> None:  # fmt: skip
-        """`ranks` gives a session several, for all of its characters; None: all in this process."""
-        check_model(model)
+        """`ranks` gives a session several, for all of its characters; None: all in this process.
+
+        `loaded` keeps a public model's weights between characters. Raises EngineError for a model
+        that is neither built in nor installed, or that is not whole.
+        """
         self._folders = folders
+        self._cancelled: Callable[[], bool] = lambda: False  # of the character being loaded
         self._ranks = ranks
         self.group: RankGroup | None = None
         self.model = model
-        self._generator_class = resolve(MODELS[model][0])
-        self._decoder_class = resolve(MODELS[model][1])
+        self.line = self.licence = ""  # what an installed model is, and its terms, for people
+        self._generator_class: Any
+        self._decoder_class: Any
+        if model in MODELS:
+            self._generator_class, self._decoder_class = map(resolve, MODELS[model])
+        else:
+            video = self._installed(loaded)
+            self._generator_class, self._decoder_class = video.generator, video.decoder
+            self.line, self.licence = video.line, video.licence
         self.options = _accepted(self._generator_class, model, options)
+
+    def _installed(self, loaded: LoadedWeights | None) -> CheckpointVideo:
+        if not any(path.exists() for path in self._folders.checkpoints):
+            check_model(self.model)
+        kept = loaded if loaded is not None else resolve(LOADED)()
+        return resolve(CHECKPOINT)(self.model, self._folders, kept, lambda: self._cancelled())
 
     def make(self) -> Models:
         """A new, unprepared pair. With ranks the first call starts them, without waiting."""
@@ -105,18 +126,23 @@ class ModelFactory:
         cancelled: Callable[[], bool],
     ) -> tuple[Any, Models]:
         """The Character of a picture and models that took it on. Raises EngineError."""
-        loader = resolve(CHARACTER_LOADERS.get(self.model, DEFAULT_LOADER))
+        own = DEFAULT_LOADER if self.model in MODELS else VIDEO_LOADER
+        loader = resolve(CHARACTER_LOADERS.get(self.model, own))
+        # finding a face takes as long as the portrait's models; beside weights a picture is nothing
+        begin = 0.8 if own == DEFAULT_LOADER else 0.02
+        rest = 1 - begin
+        self._cancelled = cancelled
         character = loader(
-            picture, spec, self._folders.cache, lambda done, what: progress(0.8 * done, what),
+            picture, spec, self._folders.cache, lambda done, what: progress(begin * done, what),
             cancelled, self._folders.models,
         )  # fmt: skip
         models = self.make()
         settings = msgspec.structs.asdict(spec.settings)
         models.generator.prepare(
-            character, settings, lambda done, what: progress(0.8 + 0.1 * done, what)
+            character, settings, lambda done, what: progress(begin + 0.9 * rest * done, what)
         )
         models.decoder.prepare(
-            character, settings, lambda done, what: progress(0.9 + 0.1 * done, what)
+            character, settings, lambda done, what: progress(1 + (done - 1) * 0.1 * rest, what)
         )
         if cancelled():
             raise EngineError("cancelled", "loading the character was cancelled")

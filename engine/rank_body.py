@@ -19,12 +19,11 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 from engine import rank_messages as rm
 from engine.errors import EngineError
-from engine.folders import Folders
+from engine.folders import add_arguments, from_arguments
 from engine.framebus import FrameBus
 from engine.model_factory import ModelFactory
 from engine.models.base import Latents
@@ -99,8 +98,7 @@ def stages(result: Any) -> dict[str, float]:
 
 
 def make_part(options: argparse.Namespace) -> Part:
-    models_dir = Path(options.models_dir) if options.models_dir else None
-    folders = Folders(Path(options.cache_dir), models_dir)
+    folders = from_arguments(options)
     models = ModelFactory(options.model, json.loads(options.options), folders)
     if options.role == "denoise":
         return DenoisePart(models.generator(), options.device, decodes_here=False)
@@ -131,8 +129,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--parent-pid", type=int, required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--options", default="{}", help="of the model, JSON")
-    parser.add_argument("--cache-dir", required=True)
-    parser.add_argument("--models-dir", default="")
+    add_arguments(parser)
     parser.add_argument("--model-module", default="", help="imported first; may add models")
     options = parser.parse_args(argv)
     end_with_parent(options.parent_pid)

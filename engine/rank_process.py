@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import rank_messages as rm
-from engine.folders import Folders
+from engine.folders import Folders, as_arguments
 from engine.framebus import FrameBus
 from engine.gpus import Gpus
 from engine.rank_handover import LatentsBuffer
@@ -83,8 +83,7 @@ class RankProcess:
             "--bus", str(bus.descriptor), "--slots", str(bus.slots),
             "--latents", str(latents.descriptor), "--parent-pid", str(os.getpid()),
             "--model", plan.model, "--options", json.dumps(plan.options),
-            "--cache-dir", str(plan.folders.cache), "--models-dir", str(plan.folders.models or ""),
-            "--model-module", plan.model_module,
+            "--model-module", plan.model_module, *as_arguments(plan.folders),
         ]  # fmt: skip
         with theirs:
             self.process = subprocess.Popen(

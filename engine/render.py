@@ -134,6 +134,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
         chosen = {"synthetic": 1.0} if options.synthetic else dict(OFFLINE.get(options.model, {}))
         bus = FrameBus.create()
         factory = ModelFactory(options.model, chosen, options.folders, _ranks(options, bus))
+        if factory.licence:
+            LOG.info("%s; licence: %s", factory.line, factory.licence)
         try:
             _, models = factory.load(picture, spec, line.say, lambda: False)
         except EngineError as error:
@@ -143,6 +145,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
             raise EngineError(error.code, named, error.hint) from error
         ingest_s = time.monotonic() - begun
         result = _render(options, audio, models, line, bus)
+        if factory.licence:
+            result |= {"checkpoint": factory.line, "licence": factory.licence}
     finally:
         if factory is not None:
             factory.close()

@@ -47,7 +47,8 @@ def hello(server: Server, client: Client, request: int, body: pm.Hello) -> Any:
 
 
 def open_session(server: Server, client: Client, request: int, body: pm.OpenSession) -> Any:
-    if not server.config.model_module:
+    installed = any(path.exists() for path in server.config.checkpoints)
+    if not server.config.model_module and not installed:
         check_model(body.model)  # else only the worker knows the models
     if len(server.sessions) >= SESSIONS:
         raise EngineError(

@@ -74,7 +74,7 @@ class Server:
         self.stopping = False
         self._jobs: dict[int, Job] = {}
         self._next_job = self._next_worker = 1
-        folders = Folders(config.cache_dir, config.models_dir)
+        folders = Folders(config.cache_dir, config.models_dir, config.checkpoints)
         self._plan = LaunchPlan(self.folder, folders, config.model_module, config.gpus)
         self._process = psutil.Process()
         self._started = time.monotonic()

@@ -13,7 +13,6 @@ import os
 import queue
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from engine import worker_messages as wm
 from engine.chunk_loop import ChunkLoop
 from engine.decoder import DecodedChunk
 from engine.errors import EngineError
-from engine.folders import Folders
+from engine.folders import add_arguments, from_arguments
 from engine.framebus import FrameBus
 from engine.gpus import parse
 from engine.models.base import Chunk
@@ -48,8 +47,7 @@ class Worker:
         self._running = True
         bus = FrameBus(options.bus, options.slots)
         self._loop = ChunkLoop(bus, self._deliver, self._thread_failed)
-        models_dir = Path(options.models_dir) if options.models_dir else None
-        folders = Folders(Path(options.cache_dir), models_dir)
+        folders = from_arguments(options)
         gpus = parse(options.gpus)
         ranks = RankStart(
             gpus, bus, folders, options.model_module, _log, self._thread_failed
@@ -164,8 +162,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--bus", type=int, required=True, help="descriptor of the frame bus")
     parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--parent-pid", type=int, required=True)
-    parser.add_argument("--cache-dir", required=True)
-    parser.add_argument("--models-dir", default="")
+    add_arguments(parser)
     parser.add_argument("--gpus", default="1+0", help="N+M: ranks that denoise and decode")
     parser.add_argument("--model-module", default="", help="imported first; may add to MODELS")
     options = parser.parse_args(argv)

@@ -32,6 +32,11 @@ class Conditioning(Protocol):
     synthetic: bool
     lookahead_samples: int  # 48 kHz samples of sound that features need beyond a chunk
 
+    @property
+    def held_bytes(self) -> int:
+        """Of weights that are on the device already."""
+        ...
+
     def weights(
         self, part: Shard, device: torch.device, dtype: torch.dtype, fp8: bool, progress: Progress
     ) -> DitWeights: ...
@@ -74,7 +79,7 @@ class SyntheticConditioning:
     """Random weights; see `Conditioning`."""
 
     synthetic = True
-    lookahead_samples = 0
+    lookahead_samples = held_bytes = 0
 
     def __init__(self, config: DitConfig) -> None:
         self.config = config

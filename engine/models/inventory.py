@@ -18,11 +18,12 @@ from engine.memoryplan import GIB, plan
 from engine.models import MODELS
 from engine.models.causal_dit import Way
 from engine.models.checkpoint.folder import look, weights_files
-from engine.models.checkpoint.tensor_file import refused
 from engine.models.checkpoint.tensor_set import SUFFIXES
 from engine.models.companions import lacking
 from engine.models.dit_config import DitConfig, shard
 from engine.models.licence import Licence, licence_of
+from engine.models.recipe import NAME as RECIPE
+from engine.models.recipe import Recipe, recipe_of, resized
 from engine.models.weights import Model, open_model
 
 DECODER_BYTES = 13 << 30  # measured for Wan2.2's decoder at 704x1088; Wan2.1's is smaller
@@ -76,25 +77,38 @@ def candidates(root: Path) -> list[Path]:
     if root.is_file():
         return [root]
     own = [p for p in sorted(root.iterdir()) if p.is_file() and p.suffix in SUFFIXES]
-    if own or (root / "transformer").is_dir():
+    if own or (root / "transformer").is_dir() or (root / RECIPE).is_file():
         return [root]
     folders = [p for p in sorted(root.iterdir()) if p.is_dir() and not p.name.startswith(".")]
-    return [p for p in folders if weights_files(p)]
+    return [p for p in folders if (p / RECIPE).is_file() or weights_files(p)]
 
 
 def places(folders: Folders) -> list[Path]:
     """Folders in which decoders and encoders that a model lacks may lie."""
-    found = [path for root in roots(folders) for path in candidates(root)]
-    return [path if path.is_dir() else path.parent for path in found]
+    return [_folder(path) for root in roots(folders) for path in candidates(root)]
+
+
+def places_of(path: Path, folders: Folders) -> list[Path]:
+    """The same for the model at `path`: its own folder and its base's come first."""
+    base = recipe_of(path).base
+    return list(dict.fromkeys([_folder(path), _folder(base), *places(folders)]))
+
+
+def open_entry(path: Path) -> tuple[Model, Recipe]:
+    """The model at `path`, put together as its recipe says. Raises EngineError."""
+    recipe = recipe_of(path)
+    model = open_model(recipe.base, recipe.lora, recipe.schedule)
+    config = resized(model.config, recipe.picture)
+    return replace(model, config=replace(config, name=_name(path))), recipe
 
 
 def installed(folders: Folders) -> list[Entry]:
     """Every video model found, in order of name."""
-    here, shared = room(), places(folders)
+    here = room()
     entries: list[Entry] = []
     for root in roots(folders):
         for path in candidates(root):
-            entries += _entries(path, shared, here)
+            entries += _entries(path, folders, here)
     return _named(entries)
 
 
@@ -102,7 +116,7 @@ def find(name: str, folders: Folders) -> Entry:
     """Raises EngineError("unknown_model"), or the entry's own problem as "bad_checkpoint"."""
     entries = installed(folders)
     for entry in entries:
-        if entry.name == name:
+        if name in (entry.name, str(entry.path)):
             if entry.problem:
                 raise EngineError("bad_checkpoint", entry.problem)
             return entry
@@ -110,29 +124,30 @@ def find(name: str, folders: Folders) -> Entry:
     raise EngineError("unknown_model", f"no model is called {name!r}", f"installed are {known}")
 
 
-def _entries(path: Path, shared: list[Path], here: Room) -> list[Entry]:
+def _entries(path: Path, folders: Folders, here: Room) -> list[Entry]:
     """A folder with several video models is several entries; one without any is none."""
     try:
-        if path.is_file():
-            return [_entry(path, shared, here)]
+        if path.is_file() or (path / RECIPE).is_file():
+            return [_entry(path, folders, here)]
         models = look(path).of("transformer")
         if len(models) > 1:
-            return [_entry(tensors.path, shared, here) for tensors in models]
-        return [_entry(path, shared, here)] if models else []
+            return [_entry(tensors.path, folders, here) for tensors in models]
+        return [_entry(path, folders, here)] if models else []
     except EngineError as error:
         return [Entry(path.name, path, "", licence_of(_folder(path)), problem=str(error))]
 
 
-def _entry(path: Path, shared: list[Path], here: Room) -> Entry:
+def _entry(path: Path, folders: Folders, here: Room) -> Entry:
     licence = licence_of(_folder(path))
     try:
-        model = open_model(path)
+        model, recipe = open_entry(path)
+        licence = _strictest([licence, *map(licence_of, _sources(recipe))])
     except EngineError as error:
         return Entry(_name(path), path, "", licence, problem=str(error))
     needed, fit = need(model.config, here)
     return Entry(
         _name(path), path, model.line, licence, model.checkpoint.bytes, needed,
-        needed <= here.free_bytes, fit, "", tuple(lacking(model, [_folder(path), *shared])),
+        needed <= here.free_bytes, fit, "", tuple(lacking(model, places_of(path, folders))),
         notes_of(model, here),
     )  # fmt: skip
 
@@ -159,6 +174,17 @@ def notes_of(model: Model, here: Room) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _strictest(licences: list[Licence]) -> Licence:
+    """One that forbids commercial use, else the first that is stated."""
+    named = [found for found in licences if found.name]
+    return next((found for found in named if found.non_commercial), (named or licences)[0])
+
+
+def _sources(recipe: Recipe) -> list[Path]:
+    """Folders whose licences count: the base's and the LoRA's."""
+    return [_folder(path) for path in (recipe.base, recipe.lora) if path is not None]
+
+
 def _folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
@@ -180,10 +206,3 @@ def _named(entries: list[Entry]) -> list[Entry]:
         taken.add(name)
         result.append(replace(entry, name=name))
     return result
-
-
-def named_folders(paths: list[Path]) -> None:
-    """Raises EngineError for a folder or file that the user named and that is not there."""
-    for path in paths:
-        if not path.exists():
-            raise refused(path, "does not exist", "check the spelling")

@@ -1,0 +1,114 @@
+"""A public checkpoint as a `Conditioning`: its weights, text, picture and sound encoders, decoder.
+
+Opened by names and shapes at once, so that what is missing is told before anything is read. Text
+comes from one fixed prompt. Knows nothing of chunks or streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - as everywhere
+from torch import Tensor
+
+from engine.clock import FPS
+from engine.models.audio_grid import lookahead
+from engine.models.audio_resample import REACH
+from engine.models.base import Progress
+from engine.models.causal_vae import CausalVae
+from engine.models.companions import companions
+from engine.models.conditioning import latent_grid, picture_of
+from engine.models.dit_config import Shard
+from engine.models.dit_weights import DitWeights
+from engine.models.loaded import LoadedWeights
+from engine.models.text_encoder import encode_text
+from engine.models.text_files import find_text_encoder
+from engine.models.vae_encoder import VaeEncoder
+from engine.models.vae_files import load_vae
+from engine.models.wav2vec import AHEAD, AudioFeatures
+from engine.models.wav2vec_files import load_wav2vec
+from engine.models.weights import Model, load_weights
+
+PROMPT = "A person looks into the camera and talks, with natural expression and small movements."
+
+
+class CheckpointConditioning:
+    """See `Conditioning`. Raises EngineError("missing_asset") for a part that is nowhere."""
+
+    synthetic = False
+
+    def __init__(
+        self, model: Model, places: list[Path], cache: Path, loaded: LoadedWeights | None = None,
+        cancelled: Callable[[], bool] = lambda: False, prompt: str = PROMPT,
+    ) -> None:  # fmt: skip
+        """`places`: folders in which decoder and encoders are looked for, the model's own first."""
+        self.model, self.config = model, model.config
+        self.parts = companions(model, places)
+        self._cache, self._prompt, self._cancelled = cache, prompt, cancelled
+        self._loaded = loaded or LoadedWeights()
+        self._features: AudioFeatures | None = None
+        speaks = self.config.speech is not None
+        grid = Fraction(FPS), self.config.pixel_frames
+        self.lookahead_samples = lookahead(*grid, AHEAD, REACH) if speaks else 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Of weights that are on the device already."""
+        return self._loaded.bytes
+
+    def weights(
+        self, part: Shard, device: torch.device, dtype: torch.dtype, fp8: bool, progress: Progress
+    ) -> DitWeights:
+        """Read once a process: a further character finds them."""
+        key = (self.model.checkpoint.path, self.model.line, part, device, dtype, fp8)
+        found = self._loaded.get(key)
+        if found is None:
+            self._loaded.clear()
+            found = load_weights(
+                self.model, part, device, dtype, fp8, self._cache, progress, self._cancelled
+            )
+            self._loaded.put(key, found)
+        return found
+
+    def text(self, device: torch.device, progress: Progress) -> Tensor:
+        """Of the prompt; the encoder is gone again when this returns."""
+        if self.parts.text is None:
+            return torch.zeros(self.config.text_tokens, self.config.width, device=device)
+        files = find_text_encoder(self.parts.text)
+        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        text = encode_text(self._prompt, files, self._cache, device, dtype, progress)
+        return text.float().to(device)
+
+    def reference(self, pixels: np.ndarray, device: torch.device) -> Tensor:
+        """By the checkpoint's own encoder, which is dropped afterwards."""
+        found = load_vae(self.parts.vae, latent_grid(self.config))
+        down, across = latent_grid(self.config)
+        size = found.config.spatial * down, found.config.spatial * across
+        picture = F.interpolate(picture_of(pixels, device), size, mode="area")
+        rgb = picture.flip(1)[0][:, None]
+        return VaeEncoder(found.config, found.encoder, device).encode(rgb).float()
+
+    def open_sound(self, device: torch.device) -> None:
+        if self.parts.audio is None:
+            return
+        dtype = torch.float16 if device.type == "cuda" else torch.float32
+        model, normalise = load_wav2vec(self.parts.audio, device, dtype)
+        fps, frames = Fraction(FPS), self.config.pixel_frames
+        self._features = AudioFeatures(model, normalise, fps, frames)
+
+    def sound(self, pcm: np.ndarray) -> Tensor:
+        if self._features is None:
+            return torch.zeros(self.config.audio_tokens, self.config.audio_features)
+        return self._features.features(pcm)
+
+    def reset_sound(self) -> None:
+        if self._features is not None:
+            self._features.reset()
+
+    def decoder(self, device: torch.device, dtype: torch.dtype, fp8: bool) -> CausalVae:
+        found = load_vae(self.parts.vae, latent_grid(self.config))
+        return CausalVae(found.config, found.decoder, device, dtype, fp8)

@@ -1,0 +1,99 @@
+"""From a folder of a public model's layout to an MP4: the whole command, on a CPU, tiny."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import wave
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from engine.models.vae_config import wan_2_1
+from tests.models import checkpoint_layouts as layouts
+from tests.models.test_text_encoder_parity import WIDTH as TEXT_WIDTH
+from tests.models.test_text_encoder_parity import original_folder
+from tests.models.test_vae_files import original_file
+
+pytest.importorskip("transformers")
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = 80_000  # 40 frames: three chunks of 18, the last of them cut
+
+
+@pytest.fixture(scope="module")
+def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything that a Self-Forcing user has: model, decoder, text encoder; and a recipe."""
+    folder = tmp_path_factory.mktemp("models")
+    config = replace(layouts.small("wan-1.3b"), text_features=TEXT_WIDTH)
+    model = layouts.self_forcing(folder / "wan", layouts.random_state(config))
+    original_folder(model)
+    original_file(wan_2_1((12, 8), 16), model).rename(model / "Wan2.1_VAE.pth")
+    small = folder / "small"
+    small.mkdir()
+    (small / "avatar-model.toml").write_text('base = "../wan"\npicture = "64x96"\n')
+    (small / "README.md").write_text("---\nlicense: cc-by-nc-sa-4.0\n---\n")
+    return small
+
+
+def render(model: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    source = np.random.default_rng(1)
+    with wave.open(str(folder / "voice.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(48_000)
+        file.writeframes(source.integers(-3000, 3000, SAMPLES).astype("<i2").tobytes())
+    Image.fromarray(source.integers(0, 255, (300, 200, 3), np.uint8)).save(folder / "face.png")
+    command = [
+        sys.executable, "-m", "engine", "render", "--model", str(model),
+        "--image", str(folder / "face.png"), "--audio", str(folder / "voice.wav"),
+        "--out", str(folder / "out.mp4"), "--json", "--cache-dir", str(folder / "cache"), *more,
+    ]  # fmt: skip
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def test_a_folder_becomes_a_film(wan: Path, tmp_path: Path) -> None:
+    done = render(wan, tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["frames"] == 40 and told["synthetic"] is False
+    assert told["licence"] == "CC BY-NC-SA 4.0 (README.md): not for commercial use"
+    assert "CC BY-NC-SA 4.0 (README.md): not for commercial use" in done.stderr
+    with av.open(str(tmp_path / "out.mp4")) as film:
+        frames = [frame.to_ndarray(format="bgr24") for frame in film.decode(video=0)]
+        assert "synthetic" not in film.metadata.get("comment", "")
+    assert len(frames) == 40 and frames[0].shape == (1088, 704, 3)
+    # trained at 16 pictures a second: every second one is shown twice
+    changes = [float(np.abs(a.astype(int) - b).mean()) for a, b in pairwise(frames)]
+    assert min(changes[:17]) < 0.25 * max(changes[:17])
+    assert frames[20].std() > 2
+
+
+def test_what_is_missing_is_said_in_one_line(wan: Path, tmp_path: Path) -> None:
+    whole = wan.parent / "wan"
+    for gone, said in (
+        ("Wan2.1_VAE.pth", "the video decoder is missing: put Wan2.1_VAE.pth into "),
+        ("models_t5_umt5-xxl-enc-bf16.pth", "the text encoder is missing: put models_t5_umt5"),
+    ):
+        folder = tmp_path / gone[:4]
+        shutil.copytree(whole, folder, ignore=shutil.ignore_patterns(gone))
+        done = render(folder, tmp_path)
+        assert done.returncode == 1 and said in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_is_not_whole_is_refused_in_one_line(wan: Path, tmp_path: Path) -> None:
+    save_file({"blocks.0.self_attn.q.weight": torch.zeros(4, 4)}, tmp_path / "m.safetensors")
+    done = render(tmp_path / "m.safetensors", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.strip().startswith("avatar-engine: m.safetensors: it lacks 'patch_emb")
+    done = render(wan, tmp_path, "--synthetic")
+    assert done.returncode == 2 and "has no option 'synthetic'" in done.stderr
