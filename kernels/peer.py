@@ -1,8 +1,9 @@
 """Memory shared by the ranks of a group, laid out for kernels that write into each other's rows.
 
-A `Workspace` is one symmetric allocation a rank: flags, row scales, then two halves of data. A call
-works in the half of its epoch's parity. Epochs are counted on the device, one counter a program, by
-the kernels themselves: nothing of a call is baked into a captured graph, and nothing is ever reset.
+A `Workspace` is one symmetric allocation a rank: flags, epochs, row scales, then two halves of
+data. A call works in the half of its epoch's parity. Epochs are counted on the device, one counter
+a program, by the kernels themselves: nothing of a call is baked into a captured graph, and nothing
+is ever reset.
 
 Why two halves are enough, without a barrier: rank A writes into B's half at call e only after A's
 call e - 1 has ended, which needed a signal that B sent in its call e - 1, which B started after its
@@ -24,8 +25,9 @@ from torch import Tensor
 PUSH, TAKE, BOTH = 1, 2, 3  # the phases of a call; BOTH outside tests
 
 FLAGS = 16_384  # int32, one a (source, tile or program)
+EPOCHS = 1024  # int32, one a program: calls so far; local, kept here so that they outlive an object
 SCALES = 16_384  # fp32 row scales of one half
-DATA = 4 * FLAGS + 2 * 4 * SCALES  # bytes before the first half
+DATA = 4 * (FLAGS + EPOCHS + 2 * SCALES)  # bytes before the first half
 SLACK = 65_536  # the second half starts up to one row early, see Workspace.base_row
 
 
@@ -58,18 +60,21 @@ class PeerBuffer:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A zeroed `PeerBuffer` with its epoch counters. `programs` is the grid of every call."""
+    """A `PeerBuffer`, zeroed before its first use and only then. `programs` is the grid of every
+    call: at most what the device runs at once (its multiprocessors), the same on every rank."""
 
     buffer: PeerBuffer
-    epochs: Tensor  # int32 [programs], local, zero at the start
+    epochs: Tensor  # int32 [programs], a view of our part
 
     @classmethod
     def over(cls, buffer: PeerBuffer, programs: int) -> Workspace:
-        """programs: at most what the device runs at once (its multiprocessors)."""
+        """A second one over the same buffer continues the first, given as many programs."""
         if buffer.local.numel() <= DATA + 2 * SLACK:
             raise ValueError(f"a workspace needs more than {DATA + 2 * SLACK} bytes")
-        epochs = torch.zeros(programs, dtype=torch.int32, device=buffer.local.device)
-        return cls(buffer, epochs)
+        if programs > EPOCHS:
+            raise ValueError(f"{programs} programs: a workspace counts for {EPOCHS}")
+        counts = buffer.local[4 * FLAGS : 4 * (FLAGS + EPOCHS)].view(torch.int32)
+        return cls(buffer, counts[:programs])
 
     @property
     def rank(self) -> int:
@@ -114,7 +119,8 @@ class Workspace:
 
     def scales(self, rank: int) -> Tensor:
         """fp32 [2, SCALES] of `rank`'s part."""
-        return self.buffer.peers[rank][4 * FLAGS : DATA].view(torch.float32).view(2, SCALES)
+        part = self.buffer.peers[rank][4 * (FLAGS + EPOCHS) : DATA]
+        return part.view(torch.float32).view(2, SCALES)
 
 
 def buffer_bytes(half: int) -> int:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernels.peer import DATA, FLAGS
+from kernels.peer import DATA, EPOCHS, FLAGS
 
 _DATA = tl.constexpr(DATA)
-_SCALES_AT = tl.constexpr(4 * FLAGS)
+_SCALES_AT = tl.constexpr(4 * (FLAGS + EPOCHS))
 
 _SPIN = tl.constexpr("""
 {
