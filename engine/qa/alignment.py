@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.clock import SAMPLE_RATE, SAMPLES_PER_FRAME
 from engine.errors import EngineError
+from engine.motion.phone_track import Phone
 from engine.speech.encoded import PHONE_INDEX, PHONES
 
 FORMAT = 1
@@ -65,6 +66,12 @@ class Alignment:
     def index(self) -> np.ndarray:
         """[P] int: each phone's place in PHONES."""
         return np.array([PHONE_INDEX[name] for name in self.names], np.int64)
+
+    @property
+    def phones(self) -> list[Phone]:
+        """The same in seconds, as motion and metrics take it."""
+        bounds = zip(self.names, self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [Phone(name, a / SAMPLE_RATE, b / SAMPLE_RATE) for name, a, b in bounds]
 
     def at(self, samples: np.ndarray) -> np.ndarray:
         """[N] int: the phone (index into PHONES) at each sample time; SIL outside the clip."""

@@ -11,8 +11,9 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import av
@@ -51,7 +52,7 @@ SPOKEN_BY_FLITE = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One recording: `pcm` at its own `rate`, float32; `exact` where the synthesiser told times."""
+    """One recording, read when asked for; `exact` where the synthesiser told the phones' times."""
 
     id: str
     language: str
@@ -59,13 +60,9 @@ class Candidate:
     source: str
     licence: str
     text: str
-    pcm: np.ndarray
-    rate: int
+    seconds: float
+    sound: Callable[[], tuple[np.ndarray, int]]  # -> [n] float32 and its own rate
     exact: list[Phone] | None = None
-
-    @property
-    def seconds(self) -> float:
-        return len(self.pcm) / self.rate
 
     @property
     def espeak_language(self) -> str:
@@ -124,8 +121,8 @@ def prompts(root: Path, language: str) -> Iterator[Candidate]:
                 source=f"Debian asterisk-core-sounds-{language}-g722 1.6.1-1: {name}.g722",
                 licence=LICENCES[language],
                 text=text,
-                pcm=g722(path),
-                rate=16_000,
+                seconds=path.stat().st_size / 8000,
+                sound=partial(g722, path),
             )
 
 
@@ -150,11 +147,17 @@ def spoken_texts(root: Path, language: str) -> dict[str, str]:
     return out
 
 
-def g722(path: Path) -> np.ndarray:
+def g722(path: Path) -> tuple[np.ndarray, int]:
     """[n] float32 at 16 kHz."""
     with av.open(str(path), format="g722") as container:
         frames = [f.to_ndarray().reshape(-1) for f in container.decode(audio=0)]
-    return np.concatenate(frames).astype(np.float32) / 32768
+    return np.concatenate(frames).astype(np.float32) / 32768, 16_000
+
+
+def plain_file(path: Path) -> tuple[np.ndarray, int]:
+    """[n] float32, channels averaged."""
+    pcm, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    return pcm.mean(1), rate
 
 
 def game(root: Path) -> Iterator[Candidate]:
@@ -163,7 +166,6 @@ def game(root: Path) -> Iterator[Candidate]:
         path = root / f"usr/share/games/fillets-ng/sound/{level}/cs/{name}.ogg"
         if not path.exists() or re.search(r"\d", text) or len(words_of(text)) < 4:
             continue
-        pcm, rate = soundfile.read(path, dtype="float32", always_2d=True)
         yield Candidate(
             id=f"cs-fillets-{level}-{name}",
             language="cs",
@@ -171,8 +173,8 @@ def game(root: Path) -> Iterator[Candidate]:
             source=f"Debian fillets-ng-data-cs 1.0.1-1.1: sound/{level}/cs/{name}.ogg",
             licence="GPL-2.0-or-later",
             text=text,
-            pcm=pcm.mean(1),
-            rate=rate,
+            seconds=soundfile.info(path).duration,
+            sound=partial(plain_file, path),
         )
 
 
@@ -182,7 +184,7 @@ def librivox(root: Path) -> Iterator[Candidate]:
     for line in (folder / "transcription").read_text().splitlines():
         text, name = line.rsplit("(", 1)
         name = name.strip(") ")
-        pcm, rate = soundfile.read(folder / f"{name}.wav", dtype="float32")
+        path = folder / f"{name}.wav"
         yield Candidate(
             id=f"en-librivox-{name.rsplit('-', 1)[1]}",
             language="en",
@@ -190,8 +192,8 @@ def librivox(root: Path) -> Iterator[Candidate]:
             source=f"Debian pocketsphinx-testdata 0.8+5prealpha+1-15: librivox/{name}.wav",
             licence="BSD-2-Clause (recording: LibriVox, public domain)",
             text=re.sub(r"</?s>", "", text).strip(),
-            pcm=pcm,
-            rate=rate,
+            seconds=soundfile.info(path).duration,
+            sound=partial(plain_file, path),
         )
 
 
@@ -203,7 +205,7 @@ def flite() -> Iterator[Candidate]:
             for number, text in enumerate(texts):
                 command = ["flite", "-voice", voice, "-psdur", "-t", text, "-o", str(path)]
                 told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-                pcm, rate = soundfile.read(path, dtype="float32")
+                spoken = plain_file(path)
                 yield Candidate(
                     id=f"en-flite-{voice}-{number}",
                     language="en",
@@ -211,7 +213,7 @@ def flite() -> Iterator[Candidate]:
                     source=f"flite 2.2 (Debian 2.2-5), voice {voice}, a sentence of this project",
                     licence="Apache-2.0 (voice: flite, BSD-like)",
                     text=text,
-                    pcm=pcm,
-                    rate=rate,
+                    seconds=len(spoken[0]) / spoken[1],
+                    sound=partial(tuple, spoken),
                     exact=parse_flite(told),
                 )

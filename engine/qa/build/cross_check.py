@@ -35,9 +35,7 @@ class SoundSwallower:
     def __init__(self) -> None:
         from soundswallower import Decoder, get_model_path
 
-        self._decoder: Any = Decoder(
-            hmm=get_model_path("en-us"), loglevel="FATAL", bestpath=False
-        )
+        self._decoder: Any = Decoder(hmm=get_model_path("en-us"), loglevel="FATAL", bestpath=False)
 
     def starts(self, pcm: np.ndarray, spelled: Sequence[tuple[str, str, str]]) -> list[WordStart]:
         """`spelled`: (dictionary name, word, phones). Empty where it does not fit."""
