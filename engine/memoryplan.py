@@ -49,14 +49,15 @@ class MemoryPlan:
 def plan(config: DitConfig, part: Shard, way: Way, decoder_bytes: int = 0) -> MemoryPlan:
     """Of one rank; `decoder_bytes` when the video decoder shares the GPU."""
     weight_bytes = 1 if way.fp8 else 2
-    matrix = config.layers * config.width * (6 * part.width + 2 * part.hidden)
+    columns = 4 * part.width + 2 * part.cross_width + 2 * part.hidden
+    matrix = config.layers * config.width * columns
     context_kv = config.layers * 2 * part.width * config.width
     embeddings = 2 * config.width * (2 * config.token_channels + 8 * config.width + 400)
     modulation = 4 * (config.forwards + 2) * config.layers * 6 * config.width
     parts = {
         "weights": weight_bytes * (matrix + context_kv) + embeddings,
         "window": _window_bytes(config, part, way),
-        "context": 2 * 2 * config.layers * config.context_tokens * part.width,
+        "context": 4 * config.layers * config.context_tokens * part.cross_width,
         "modulation": modulation + 4 * config.layers * 8 * config.width,
         "buffers": _buffer_bytes(config, part, way),
         "exchange": _exchange_bytes(config, part, way),

@@ -46,6 +46,10 @@ class ShardedLinear(Protocol):
         """Add up `squares` over ranks in place; returns the number of columns they are of."""
         ...
 
+    def all_heads(self, values: Tensor, heads: int) -> Tensor:
+        """[J, n, own heads, hd] of each rank -> [J, n, heads, hd], without padded heads."""
+        ...
+
 
 class WholeLinear:
     """One rank: nothing to exchange, norms see every column."""
@@ -69,6 +73,9 @@ class WholeLinear:
 
     def sum_squares(self, squares: Tensor) -> int:
         return self._width
+
+    def all_heads(self, values: Tensor, heads: int) -> Tensor:
+        return values
 
 
 class CollectiveLinear:
@@ -126,3 +133,11 @@ class CollectiveLinear:
     def sum_squares(self, squares: Tensor) -> int:
         self._ranks.sum_(squares)
         return self._inner
+
+    def all_heads(self, values: Tensor, heads: int) -> Tensor:
+        places, count, own, head_dim = values.shape
+        local = values.reshape(places * count, own * head_dim)
+        out = local.new_empty(self._ranks.ranks * local.shape[0], local.shape[1])
+        self._ranks.gather_rows(local, out)
+        apart = out.view(-1, places, count, own, head_dim).permute(1, 2, 0, 3, 4)
+        return apart.flatten(2, 3)[:, :, :heads]

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
+from engine.errors import EngineError
 from engine.fp8 import Activation, Linear, LinearOp, StaticScales
 from engine.marks import NO_MARKS, Marks
 from engine.models.cross_context import CrossContext, dense
@@ -25,6 +26,7 @@ from engine.models.s2v import NORM_EPS, SpeechInjection
 from engine.parallel import OneRank, Ranks, Rows, rows_of
 from engine.peer_linear import sharded_linear
 from engine.ringcache import WindowCache
+from engine.sharded_linear import ShardedLinear, WholeLinear
 from kernels import ops, reference
 from kernels.reference import FP8
 from kernels.sdpa import sdpa
@@ -70,13 +72,17 @@ class Buffers:
         self.norm_scale = own(1, torch.float32)
         # all rows, with room for the padding, of this rank's heads and hidden columns
         self.qkv = full(3 * part.width)
-        self.q, self.cross = full(part.width), full(part.width)
+        self.q = full(part.width)
         self.q8 = full(part.width, FP8) if way.attention == "ring8" else self.q
         self.attended = full(part.width)
         self.inner = full(part.width, quantised)
         self.hidden = full(part.hidden)
         self.active = full(part.hidden, quantised)
         self.row_scale = full(1, torch.float32)
+        # of cross-attention: this rank's rows of all heads, or all rows of its own heads
+        crossed = own if part.cross_by_rows else full
+        self.cross, self.cross_q = crossed(part.cross_width), crossed(part.cross_width)
+        self.cross_inner = crossed(part.cross_width, quantised)
         self.whole = self.velocity if ranks.ranks == 1 else full(config.token_channels)
 
 
@@ -99,6 +105,13 @@ class CausalDit:
         self.mark: Marks = NO_MARKS
         self._linear = LinearOp(device)
         self._shared = sharded_linear(self._ranks, config, part, way.communication, dtype)
+        if part.cross_by_rows and self._ranks.ranks == 1:
+            raise EngineError(
+                "bad_config", f"rank {part.rank} of {part.ranks} is alone and would attend by rows",
+                "cut cross-attention by heads to compute a part alone",
+            )  # fmt: skip
+        by_rows = part.cross_by_rows
+        self._cross = WholeLinear(config.inner, device) if by_rows else self._shared
         self._choose_ops(way, device)
         self.context = CrossContext(config, part, weights, self._shared, device, dtype)
         self.sound: SpeechInjection | None = None
@@ -196,9 +209,7 @@ class CausalDit:
         self._rows(self._self_attention(layer, qkv), weights.o, y)
         affine = weights.cross_norm_shift, weights.cross_norm_scale
         normed = self._normed(x, y, gate1, *affine, layer, CROSS_Q, rows)
-        query = buffers.cross[:count]
-        self._columns(normed, weights.cross_q, query)
-        self._rows(self._cross_attention(layer, query), weights.cross_o, y)
+        self._cross_attention(layer, normed, y, rows)
         normed = self._normed(x, y, None, shift2, scale2, layer, FF1, rows)
         hidden = buffers.hidden[:count]
         self._columns(normed, weights.ff1, hidden)
@@ -221,9 +232,9 @@ class CausalDit:
         for own, shift, factor in sound.norms(place, rows):
             row_scale = scale[own] if scale is not None and scale.ndim == 2 else scale
             self._add_norm(x[own], y[own], gate, shift, factor, out[own], row_scale, NORM_EPS)
-        query = self.buffers.cross[: rows.count]
+        query = self.buffers.attended[: rows.count]
         self._columns(self._observed(out, scale, layer, SOUND_Q, rows.own), weights.q, query)
-        q = self._head_normed(query, weights.q_norm)
+        q = self._head_normed(query, weights.q_norm, self._shared, self.buffers.q)
         self.mark("attention")
         self._rows(self._leaving(sound.attend(place, q), layer, SOUND_O), weights.o, y)
         return y, None
@@ -242,19 +253,29 @@ class CausalDit:
         k, v = self.cache.k[layer], self.cache.v[layer]  # type: ignore[attr-defined]
         return self._attend_ours(q, k, v, valid, layer, self.way.attention == "ring8")
 
-    def _cross_attention(self, layer: int, query: Tensor) -> Activation:
-        q = self._head_normed(query, self.weights.blocks[layer].cross_q_norm)
+    def _cross_attention(self, layer: int, normed: Activation, y: Tensor, rows: Rows) -> None:
+        """normed [share, width] -> y [share, width]. 528 keys: cuDNN 3 ms a step, our kernel 5."""
+        weights, shared, buffers = self.weights.blocks[layer], self._cross, self.buffers
+        count, own = rows.count, None
+        if self.part.cross_by_rows:
+            count, own = rows.share, rows.own
+        query = buffers.cross[:count]
+        shared.columns(self._ready(normed, weights.cross_q), weights.cross_q, query, self.mark)
+        q = self._head_normed(query, weights.cross_q_norm, shared, buffers.cross_q)
         self.mark("attention")
-        # 528 keys: cuDNN 3 ms a step, our kernel 5
-        return self._leaving(self.context.attend(layer, q), layer, CROSS_O)
+        attended = self.context.attend(layer, q)
+        leaving = self._leaving(attended, layer, CROSS_O, buffers.cross_inner, own)
+        shared.rows(self._ready(leaving, weights.cross_o), weights.cross_o, y, self.mark)
 
-    def _head_normed(self, query: Tensor, norm: Tensor) -> Tensor:
-        """RMSNorm over the heads of all ranks: [M, own width] -> [M, own heads, hd]."""
-        sums = self._shared.norm_sums(query, 1, self.mark)
+    def _head_normed(
+        self, query: Tensor, norm: Tensor, shared: ShardedLinear, out: Tensor
+    ) -> Tensor:
+        """RMSNorm over the heads of all ranks: [rows, W] -> [rows, heads, hd], in `out`."""
+        sums = shared.norm_sums(query, 1, self.mark)
         self.mark("elementwise")
-        out = self.buffers.q[: query.shape[0]]
+        out = out[: query.shape[0]]
         self._rms(query, norm, out, sums, self.config.inner)
-        return out.view(query.shape[0], self.part.heads, -1)
+        return out.view(query.shape[0], -1, self.config.head_dim)
 
     def _attend_ours(
         self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor, layer: int, fp8: bool
@@ -269,15 +290,19 @@ class CausalDit:
         self._attend(q, k, v, valid, out, None, fp8)
         return self._leaving(out, layer, PROJ)
 
-    def _leaving(self, attended: Tensor, layer: int, site: int) -> Activation:
-        """Attention's result [M, rank width], quantised for the projection that follows."""
+    def _leaving(
+        self, attended: Tensor, layer: int, site: int, out: Tensor | None = None,
+        own: int | None = None,
+    ) -> Activation:  # fmt: skip
+        """Attention's result [rows, W], quantised for the projection that follows."""
         if not self.quantised:
             return Activation(attended)
         self.mark("elementwise")
         count = attended.shape[0]
-        out, scale = self.buffers.inner[:count], self._scale(layer, site, count)
+        out = (self.buffers.inner if out is None else out)[:count]
+        scale = self._scale(layer, site, count)
         self._quantise(attended, out, scale)
-        return self._observed(out, scale, layer, site)
+        return self._observed(out, scale, layer, site, own)
 
     def _normed(
         self, x: Tensor, y: Tensor | None, gate: Tensor | None, shift: Tensor, scale: Tensor,

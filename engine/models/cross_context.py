@@ -56,13 +56,13 @@ class CrossContext:
         device: torch.device, dtype: torch.dtype,
     ) -> None:  # fmt: skip
         self._config, self._weights, self._dtype = config, weights, dtype
-        self._make = KeyMaker(config, part, shared, device)
-        shape = (config.layers, config.context_tokens, part.heads, config.head_dim)
+        self._make, self._part, self._shared = KeyMaker(config, part, shared, device), part, shared
+        shape = (config.layers, config.context_tokens, part.cross_heads, config.head_dim)
         self.k = torch.zeros(shape, dtype=dtype, device=device)
         self.v = torch.zeros_like(self.k)
         self.image_k = self.image_v = None
         if config.image_tokens:
-            shape = (config.layers, config.image_tokens, part.heads, config.head_dim)
+            shape = (config.layers, config.image_tokens, part.cross_heads, config.head_dim)
             self.image_k = torch.zeros(shape, dtype=dtype, device=device)
             self.image_v = torch.zeros_like(self.image_k)
 
@@ -84,19 +84,27 @@ class CrossContext:
         """[image_tokens, image_features] of CLIP's last layer but one."""
         weights = self._weights.image
         assert weights is not None and self.image_k is not None and self.image_v is not None
-        k, v = self._make(_image_tokens(tokens, weights), weights.kv, weights.k_norm, self._dtype)
+        k, v = self._keys(_image_tokens(tokens, weights), weights.kv, weights.k_norm)
         self.image_k.copy_(k)
         self.image_v.copy_(v)
 
     def _write(self, tokens: Tensor, start: int) -> None:
         weights = self._weights
-        k, v = self._make(tokens, weights.cross_kv, weights.cross_k_norm, self._dtype)
+        k, v = self._keys(tokens, weights.cross_kv, weights.cross_k_norm)
         rows = slice(start, start + tokens.shape[0])
         self.k[:, rows].copy_(k)
         self.v[:, rows].copy_(v)
 
+    def _keys(self, tokens: Tensor, kv: Linear, k_norm: Tensor) -> tuple[Tensor, Tensor]:
+        """Made by heads; where attention goes by rows, every rank needs those of all."""
+        k, v = self._make(tokens, kv, k_norm, self._dtype)
+        if not self._part.cross_by_rows:
+            return k, v
+        heads = self._config.heads
+        return self._shared.all_heads(k.to(self._dtype), heads), self._shared.all_heads(v, heads)
+
     def attend(self, layer: int, q: Tensor) -> Tensor:
-        """q [M, own heads, hd], normed -> [M, own width]."""
+        """q [rows, cross heads, hd], normed -> [rows, cross width]."""
         result = sdpa(q, self.k[layer], self.v[layer])
         if self.image_k is not None and self.image_v is not None:
             result = result + sdpa(q, self.image_k[layer], self.image_v[layer])

@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.fp8 import Linear, quantise_linear, quantised_rows
-from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard
+from engine.models.dit_config import TIME_CHANNELS, DitConfig, Shard, shard
 from engine.models.s2v_weights import SpeechWeights
 from kernels.reference import FP8
 
@@ -85,7 +85,7 @@ class _Source:
 
 def pad_cut(full: Tensor, axis: int, share: int, part: Shard) -> Tensor:
     """Rank's `share` entries along `axis` of a matrix zero-padded to share * ranks."""
-    if share == full.shape[axis]:
+    if part.ranks == 1 and share == full.shape[axis]:
         return full
     missing = share * part.ranks - full.shape[axis]
     if missing:
@@ -158,16 +158,17 @@ def _block(
     source: _Source, config: DitConfig, part: Shard, wrap: Callable[[Tensor, Tensor | None], Linear]
 ) -> BlockWeights:
     width, inner = config.width, config.heads * config.head_dim
-    first = part.rank == 0  # the rank that adds the bias of layers whose input is cut
+    cross = shard(config) if part.cross_by_rows else part
 
-    def rows(out_width: int, share: int, std: float) -> tuple[Tensor, Tensor]:
+    def rows(out_width: int, share: int, std: float, of: Shard = part) -> tuple[Tensor, Tensor]:
         weight = source.normal(out_width, width, std=std)
         bias = source.normal(1, out_width, std=0.02)
-        return pad_cut(weight, 0, share, part), pad_cut(bias, 1, share, part)[0]
+        return pad_cut(weight, 0, share, of), pad_cut(bias, 1, share, of)[0]
 
-    def columns(in_width: int, share: int, std: float) -> Linear:
+    def columns(in_width: int, share: int, std: float, of: Shard = part) -> Linear:
         weight, bias = source.normal(width, in_width, std=std), source.normal(width, std=0.02)
-        return wrap(pad_cut(weight, 1, share, part), bias if first else None)
+        # one of the ranks that share a layer adds its bias
+        return wrap(pad_cut(weight, 1, share, of), bias if of.rank == 0 else None)
 
     q, k, v = (rows(inner, part.width, width**-0.5) for _ in range(3))
     qkv = wrap(torch.cat([q[0], k[0], v[0]]), torch.cat([q[1], k[1], v[1]]))
@@ -180,9 +181,9 @@ def _block(
         o=columns(inner, part.width, inner**-0.5),
         q_norm=ones,
         k_norm=ones,
-        cross_q=wrap(*rows(inner, part.width, width**-0.5)),
-        cross_o=columns(inner, part.width, 0.3 * inner**-0.5),
-        cross_q_norm=ones,
+        cross_q=wrap(*rows(inner, cross.width, width**-0.5, cross)),
+        cross_o=columns(inner, cross.width, 0.3 * inner**-0.5, cross),
+        cross_q_norm=torch.ones(cross.width, device=source.device),
         cross_norm_scale=source.normal(width, std=0.1, dtype=torch.float32),
         cross_norm_shift=source.normal(width, std=0.1, dtype=torch.float32),
         ff1=wrap(*rows(config.hidden, part.hidden, width**-0.5)),

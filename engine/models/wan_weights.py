@@ -51,6 +51,8 @@ class _Parts:
         self.config, self.part, self.source = config, part, source
         self._first = part.rank == 0  # the rank that adds the bias of layers whose input is cut
         self.heads = Cut(0, part.rank * part.width, part.width)
+        by_rows = part.cross_by_rows  # then whole, and every rank adds the bias itself
+        self.cross = Cut(0, 0, part.cross_width) if by_rows else self.heads
         self.hidden = Cut(0, part.rank * part.hidden, part.hidden)
 
     def plain(self, name: str) -> Linear:
@@ -66,7 +68,8 @@ class _Parts:
 
     def columns(self, name: str, cut: Cut) -> Linear:
         across = Cut(1, cut.start, cut.length)
-        return self.source.linear([name], across, bias=self._first)
+        whole = cut is self.cross and self.part.cross_by_rows
+        return self.source.linear([name], across, bias=self._first or whole)
 
     def norms(self, names: list[str]) -> Tensor:
         """[names, rank width]."""
@@ -102,9 +105,9 @@ def _block(parts: _Parts, name: str) -> BlockWeights:
         o=parts.columns(f"{own}.o", parts.heads),
         q_norm=parts.vector(f"{own}.norm_q.weight", parts.heads),
         k_norm=parts.vector(f"{own}.norm_k.weight", parts.heads),
-        cross_q=parts.rows([f"{cross}.q"], parts.heads),
-        cross_o=parts.columns(f"{cross}.o", parts.heads),
-        cross_q_norm=parts.vector(f"{cross}.norm_q.weight", parts.heads),
+        cross_q=parts.rows([f"{cross}.q"], parts.cross),
+        cross_o=parts.columns(f"{cross}.o", parts.cross),
+        cross_q_norm=parts.vector(f"{cross}.norm_q.weight", parts.cross),
         cross_norm_scale=parts.vector(f"{name}.norm3.weight") - 1,
         cross_norm_shift=parts.vector(f"{name}.norm3.bias"),
         ff1=parts.rows([f"{name}.ffn.0"], parts.hidden),

@@ -43,13 +43,14 @@ class Case:
     config: DitConfig
     way: Way
     chunks: int = 2
+    cross_rows: bool = False
     worlds: tuple[int, ...] = (1, 3)
 
 
 CASES = {
-    "wraps": Case(replace(ODD, layers=2), PLAIN, 8, WORLDS),
-    "empty rank": Case(EMPTY, PLAIN, 3, (1, 2, 4)),
-    "fp8": Case(ODD, Way(), 2, WORLDS),
+    "wraps": Case(replace(ODD, layers=2), PLAIN, 8, worlds=WORLDS),
+    "empty rank": Case(EMPTY, PLAIN, 3, worlds=(1, 2, 4)),
+    "fp8": Case(ODD, Way(), worlds=WORLDS),
     "unfused": Case(ODD, replace(UNFUSED, fp8=False)),
     "ring attention": Case(ODD, replace(PLAIN, attention="ring")),
     "shift": Case(ODD, replace(PLAIN, cache="shift"), 4),
@@ -57,16 +58,20 @@ CASES = {
     "fp8 row": Case(EMPTY, Way(scale="row")),
     "fp8 unfused": Case(ODD, UNFUSED),
     "fp8 ring8": Case(ODD, Way(attention="ring8")),
-    "two-shot": Case(EMPTY, replace(PLAIN, communication="two_shot"), 3, (1, 3, 4)),
-    "fp8 fused": Case(ODD, Way(communication="fused"), 2, WORLDS),
+    "two-shot": Case(EMPTY, replace(PLAIN, communication="two_shot"), 3, worlds=(1, 3, 4)),
+    "fp8 fused": Case(ODD, Way(communication="fused"), worlds=WORLDS),
+    "cross by rows": Case(ODD, PLAIN, 3, True, (1, 2, 3)),
+    "cross by rows, empty rank": Case(EMPTY, PLAIN, 3, True, (1, 4)),
+    "fp8 cross by rows": Case(ODD, Way(communication="fused"), 2, True, (1, 3)),
+    "fp8 row cross by rows": Case(EMPTY, Way(scale="row"), 2, True, (1, 4)),
     "fp8 row fused": Case(EMPTY, Way(scale="row", communication="fused")),
     "fp8 unfused, exchange fused": Case(ODD, replace(UNFUSED, communication="fused")),
 }
 
 
-def denoiser_of(config: DitConfig, way: Way, group: Ranks) -> Denoiser:
+def denoiser_of(config: DitConfig, way: Way, group: Ranks, cross_rows: bool = False) -> Denoiser:
     """Ready for chunks, with the same weights and inputs on every rank."""
-    part = shard(config, group.rank, group.ranks)
+    part = shard(config, group.rank, group.ranks, cross_rows)
     weights = synthetic_weights(config, part, CPU, torch.float32, way.fp8)
     denoiser = Denoiser(config, part, weights, way, CPU, torch.float32, ranks=group)
     source = torch.Generator().manual_seed(3)
@@ -86,7 +91,7 @@ def audio_of(config: DitConfig, count: int) -> torch.Tensor:
 
 def latents(case: Case, group: Ranks) -> dict[str, np.ndarray]:
     """What every rank must agree on. The chunks at 1 and 5 are cut off half-way and begun again."""
-    denoiser = denoiser_of(case.config, case.way, group)
+    denoiser = denoiser_of(case.config, case.way, group, case.cross_rows)
     made = []
     for i, audio in enumerate(audio_of(case.config, case.chunks)):
         if i in (1, 5):
