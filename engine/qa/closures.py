@@ -70,7 +70,8 @@ def long_vowels(phones: Sequence[Phone]) -> list[Phone]:
 
 
 def open_hits(opening: np.ndarray, phones: Sequence[Phone]) -> Hits | None:
-    """Open vowels of 80 ms and more: open in some frame of the vowel."""
+    """Open vowels of 80 ms and more: open in some frame of the vowel. Chance is no fair measure
+    here: a mouth that speaks is open in most windows of that length."""
     spans = [frame_span(p, 0, len(opening)) for p in long_vowels(phones)]
     return hits(opening, spans, lambda part: bool(part.max() >= OPEN))
 

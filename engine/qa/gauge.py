@@ -26,9 +26,9 @@ LANDMARKS, COLOURS = "landmarks", "colours"
 @dataclass(frozen=True, slots=True)
 class Gauge:
     """`measure` is LANDMARKS or COLOURS; `palette` [BINS, BINS, BINS] bool marks colours of the
-    inside. A reading is looked up in `readings` (rising) to give the gap in S of `gaps`; `full` is the gap
-    in S that counts as 1. `error` is the rms error in S on sweep frames that were not fitted,
-    `dead_zone` the smallest share of `full` told from shut; `source` "sweep", "clip" or
+    inside. A reading is looked up in `readings` (rising) to give the gap in S of `gaps`; `full` is
+    the gap in S that counts as 1. `error` is the rms error in S on sweep frames that were not
+    fitted, `dead_zone` the smallest share of `full` told from shut; `source` "sweep", "clip" or
     "default"."""
 
     measure: str

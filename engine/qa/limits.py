@@ -35,10 +35,7 @@ RULES: dict[str, Rule] = {
     ),
     "bilabial": Rule("0..1", HIGH, 0.60, None, "p b m that are shut, 0 = chance"),
     "bilabial_raw": Rule("share", HIGH, None, None, "p b m that are shut, a shut mouth scores 1"),
-    "open_vowels": Rule("0..1", HIGH, 0.40, None, "open vowels that are open, 0 = chance"),
-    "open_raw": Rule(
-        "share", HIGH, None, None, "open vowels that are open, an open mouth scores 1"
-    ),
+    "open_vowels": Rule("share", HIGH, 0.60, None, "open vowels that are open; always open is 1"),
     "false_closures": Rule("share", LOW, None, 0.20, "open vowels in whose middle the lips meet"),
     "rounding": Rule("S", HIGH, 0.02, None, "width of ee minus width of oo, in eye distances"),
     "dynamics": Rule(

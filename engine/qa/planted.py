@@ -79,9 +79,6 @@ def score_fault(
     models: Path | None = None,
 ) -> ClipResult:  # fmt: skip
     tokens = fault.plant(subject)
-    if subject.moving:
-        measured = moving_frames(face, tokens, models)
-    else:
-        measured = still.measured(tokens)
+    measured = moving_frames(face, tokens, models) if subject.moving else still.measured(tokens)
     named = replace(labels, configuration=fault.name, character=face.id)
     return score_measured(measured, None, subject.truth, face.gauge, named)

@@ -28,6 +28,7 @@ INPUTS = BANDS * len(TAPS_MS)
 FLOOR = 1e-5
 QUIET_PERCENTILE = 30  # hops below it do not count for the voice's mean spectrum
 SCALE = 3.0  # natural log units
+LEAST_MOVE_S = 0.004  # standard deviation of the lip gap; a tenth of a speaker's
 LIPS_OUTER, CHIN = (0, 17), 152
 
 
@@ -100,8 +101,9 @@ def mouth_width(landmarks: np.ndarray) -> np.ndarray:
 
 
 def ridge_curve(seen: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    """Mean of the lag curves of the three movements; None where the clip is too short."""
-    if len(seen) < LEAST_FRAMES:
+    """Mean of the lag curves of the three movements; None where the clip is too short or the
+    lips do not move: what is left then is the tracker's noise."""
+    if len(seen) < LEAST_FRAMES or seen[:, 0].std() < LEAST_MOVE_S:
         return None
     return np.mean([curve(seen[:, i], wanted[:, i]) for i in range(seen.shape[1])], axis=0)
 

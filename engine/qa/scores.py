@@ -14,16 +14,17 @@ from engine.motion.phone_track import Phone
 from engine.qa.closures import Hits, bilabial_hits, false_closures, open_hits
 from engine.qa.expected import expected_opening, frame_times
 from engine.qa.gauge import Gauge
-from engine.qa.headline import headline
+from engine.qa.headline import borne_fit, headline
 from engine.qa.limits import make_score
 from engine.qa.measured import EYES, Measured
 from engine.qa.mouth_scores import dynamics, jitter, jump, pauses_shut, rest_frames, rounding
-from engine.qa.offset import Lag, lag
+from engine.qa.offset import Lag, curve, lag
 from engine.qa.report import Score, Tracks
 from engine.qa.ridge import mouth_width, movements, predicted, ridge_lag
 from engine.qa.tracker import STABLE
 
 WORST_FRAMES = FPS  # the second that fits worst
+NO_VOWEL = "no open vowel of 80 ms"
 Pair = tuple[float, int] | None
 
 
@@ -77,23 +78,24 @@ def mouth_scores(mouth: Mouth, truth: Truth) -> list[Score]:
         skipped = [make_score(name, None, 0, truth.why_not) for name in names]
         return [*skipped, *scores, _plain("dynamics", dynamics(mouth.opening, None), "too short")]
     phones, opening = truth.phones, mouth.opening
-    fit = lag(opening, expected_opening(phones, frame_times(n)))
+    wanted = expected_opening(phones, frame_times(n))
+    fit = lag(opening, wanted)
     closed, opened = bilabial_hits(opening, phones), open_hits(opening, phones)
     moves = dynamics(opening, phones)
     total = headline(
-        fit,
+        borne_fit(curve(opening, wanted)) if fit else 0.0,
         closed.corrected if closed else None,
-        opened.corrected if opened else None,
-        moves[0] if moves else None,
+        opened.share if opened else None,
+        moves[0] if moves else 0.0,
     )
     still = jitter(opening, rest_frames(phones, n))
     return [
-        make_score("headline", total, n, "" if total is not None else "too short"),
+        make_score("headline", total, n),
         *_lag_scores(fit, n, ("offset", "r0", "confidence")),
         *scores,
-        *_hit_scores("bilabial", closed, "no p, b or m"),
-        *_hit_scores("open_vowels", opened, "no open vowel of 80 ms"),
-        _plain("false_closures", false_closures(opening, phones), "no open vowel of 80 ms"),
+        *_closed_scores(closed),
+        _plain("open_vowels", (opened.share, opened.count) if opened else None, NO_VOWEL),
+        _plain("false_closures", false_closures(opening, phones), NO_VOWEL),
         _plain("rounding", rounding(mouth.width, phones), "not both spread and rounded vowels"),
         _plain("dynamics", moves, "too little speech"),
         _plain("pause_shut", pauses_shut(opening, phones, first=False), "no pause after 2 s"),
@@ -123,11 +125,13 @@ def _lag_scores(fit: Lag | None, frames: int, names: tuple[str, ...]) -> list[Sc
     return [make_score(name, v, frames) for name, v in zip(names, values, strict=False)]
 
 
-def _hit_scores(name: str, hit: Hits | None, why_not: str) -> list[Score]:
-    raw = {"bilabial": "bilabial_raw", "open_vowels": "open_raw"}[name]
+def _closed_scores(hit: Hits | None) -> list[Score]:
     if hit is None:
-        return [make_score(name, None, 0, why_not)]
-    return [make_score(name, hit.corrected, hit.count), make_score(raw, hit.share, hit.count)]
+        return [make_score("bilabial", None, 0, "no p, b or m")]
+    return [
+        make_score("bilabial", hit.corrected, hit.count),
+        make_score("bilabial_raw", hit.share, hit.count),
+    ]
 
 
 def _plain(name: str, pair: Pair, why_not: str) -> Score:

@@ -73,7 +73,7 @@ def coded(frames: Iterable[np.ndarray], crf: int = CRF) -> Iterator[np.ndarray]:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(bgr, format="bgr24")))
         container.mux(stream.encode(None))
     buffer.seek(0)
-    with av.open(buffer) as back:
+    with av.open(buffer, "r") as back:
         for frame in back.decode(video=0):
             yield frame.to_ndarray(format="bgr24")
 
