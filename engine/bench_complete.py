@@ -26,9 +26,10 @@ from engine.machine import describe, say
 from engine.memoryplan import plan
 from engine.models.base import Chunk, Latents
 from engine.models.causal_dit import Way
+from engine.models.conditioning import vae_config
 from engine.models.dit_config import shard
+from engine.models.vae_memory import decoder_bytes
 from engine.models.video import (
-    DECODER_BYTES,
     VideoDecoder,
     VideoGenerator,
     preset_decoder,
@@ -134,7 +135,9 @@ def bench(
     }  # fmt: skip
     if device.type == "cuda":
         config = generator.config
-        report["planned_bytes"] = plan(config, shard(config), Way(), DECODER_BYTES).total
+        report["planned_bytes"] = plan(
+            config, shard(config), Way(), decoder_bytes(vae_config(config))
+        ).total
     return report
 
 

@@ -56,6 +56,7 @@ class ModelFactory:
     def __init__(
         self, model: str, options: dict[str, float], folders: Folders,
         ranks: RankStart | None = None, loaded: LoadedWeights | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
         """`ranks` gives a session several, for all of its characters; None: all in this process.
 
@@ -63,7 +64,7 @@ class ModelFactory:
         that is neither built in nor installed, or that is not whole.
         """
         self._folders = folders
-        self._cancelled: Callable[[], bool] = lambda: False  # of the character being loaded
+        self._cancelled = cancelled  # then that of the character being loaded
         self._ranks = ranks
         self.group: RankGroup | None = None
         self.model = model

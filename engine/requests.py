@@ -23,7 +23,15 @@ from engine.protocol import messages as pm
 if TYPE_CHECKING:
     from engine.server import Server
 
-FEATURES = ["frames_bgra", "audio_fill", "interrupt_at_sample", "inspect_picture", "doctor"]
+FEATURES = [
+    "frames_bgra",
+    "audio_fill",
+    "interrupt_at_sample",
+    "inspect_picture",
+    "doctor",
+    "models",
+]
+LONGEST_BENCH_S = 300.0
 SESSIONS = 8  # open at once; each is a process of its own
 
 
@@ -40,7 +48,8 @@ def hello(server: Server, client: Client, request: int, body: pm.Hello) -> Any:
     return pm.Welcome(
         major=major, minor=minor, engine_version=engine_version(),
         features=[f for f in FEATURES if not body.features or f in body.features],
-        models=sorted(MODELS, key=lambda name: name != server.config.model), audio=server.lanes.endpoints["audio"],
+        models=[name for name in dict.fromkeys([server.config.model, *MODELS]) if name],
+        audio=server.lanes.endpoints["audio"],
         frames=server.lanes.endpoints["frames"], telemetry=server.lanes.endpoints["telemetry"],
         monotonic_ns=time.monotonic_ns(), pid=os.getpid(),
     )  # fmt: skip
@@ -55,7 +64,7 @@ def open_session(server: Server, client: Client, request: int, body: pm.OpenSess
             "bad_input", f"{SESSIONS} sessions are open, the limit", "close one of them"
         )
     number = secrets.randbelow(2**31 - 1) + 1  # not to be guessed by who may only send audio
-    live = LiveSession(number, body, server.spare.take(), server.outlet)
+    live = LiveSession(number, body, server.spare.take(body.model), server.outlet)
     server.sessions[number] = live
     server.owners[number] = (client.identity, request)
     # The answer is sent when the worker has said how large a chunk of this model is.
@@ -76,6 +85,35 @@ def inspect_picture(server: Server, client: Client, request: int, body: pm.Inspe
 
 def doctor(server: Server, client: Client, request: int, body: pm.Doctor) -> Any:
     server.spare.run(wm.DoctorJob(server.new_job(client, request, None)))
+
+
+def list_models(server: Server, client: Client, request: int, body: pm.ListModels) -> Any:
+    server.spare.run(wm.ListModelsJob(server.new_job(client, request, None)))
+
+
+def load_model(server: Server, client: Client, request: int, body: pm.LoadModel) -> Any:
+    server.spare.run(wm.LoadModelJob(server.new_job(client, request, None), body.model))
+
+
+def unload_model(server: Server, client: Client, request: int, body: pm.UnloadModel) -> Any:
+    if server.spare.holds == body.model:
+        server.spare.unload()
+        return pm.Done()
+    if any(live.model == body.model for live in server.sessions.values()):
+        raise EngineError(
+            "bad_input", f"model {body.model!r} is in use", "close its session to free its memory"
+        )
+    raise EngineError("bad_input", f"model {body.model!r} is not loaded", "there is nothing to do")
+
+
+def bench_model(server: Server, client: Client, request: int, body: pm.BenchModel) -> Any:
+    if not 1 <= body.seconds <= LONGEST_BENCH_S:
+        raise EngineError(
+            "bad_input", f"{body.seconds:g} s is no length of a measurement",
+            f"use 1 to {LONGEST_BENCH_S:g}",
+        )  # fmt: skip
+    job = server.new_job(client, request, None)
+    server.spare.run(wm.BenchModelJob(job, body.model, body.seconds))
 
 
 def set_settings(server: Server, client: Client, request: int, body: pm.SetSettings) -> Any:
@@ -132,6 +170,10 @@ ACTIONS: dict[type, Callable[[Any, Client, int, Any], Any]] = {
     pm.Cancel: cancel,
     pm.Ping: ping,
     pm.Doctor: doctor,
+    pm.ListModels: list_models,
+    pm.LoadModel: load_model,
+    pm.UnloadModel: unload_model,
+    pm.BenchModel: bench_model,
 }
 
 

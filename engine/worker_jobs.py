@@ -16,12 +16,23 @@ from engine import worker_messages as wm
 from engine.chunk_loop import Models
 from engine.errors import EngineError
 from engine.folders import Folders
-from engine.model_factory import DEFAULT_INSPECTOR, DEFAULT_LOADER, ModelFactory, resolve
+from engine.model_factory import (
+    DEFAULT_INSPECTOR,
+    DEFAULT_LOADER,
+    LOADED,
+    ModelFactory,
+    resolve,
+)
 from engine.models import MODELS
+from engine.models.base import Progress
 from engine.protocol.messages import CharacterLoaded, DoctorReport
 from engine.rank_start import RankStart
 
-Job = wm.OpenModel | wm.LoadJob | wm.InspectJob | wm.DoctorJob | wm.WarmJob
+Answered = (
+    wm.LoadJob | wm.InspectJob | wm.DoctorJob | wm.ListModelsJob | wm.LoadModelJob
+    | wm.BenchModelJob
+)  # fmt: skip
+Job = Answered | wm.OpenModel | wm.WarmJob
 WARM = (DEFAULT_LOADER, DEFAULT_INSPECTOR, MODELS["portrait"][0], MODELS["portrait"][1])
 
 
@@ -41,6 +52,7 @@ class JobThread:
         self._cancelled: set[int] = set()
         self._since = 0.0  # when the present job began
         self.factory: ModelFactory | None = None
+        self._weights: Any = None  # a LoadedWeights, once a public model was asked for
         self.loaded: dict[int, Models] = {}  # job -> models that wait for UseCharacter
         threading.Thread(target=self._body, name="jobs", daemon=True).start()
 
@@ -86,7 +98,11 @@ class JobThread:
 
     def _open(self, job: wm.OpenModel) -> None:
         try:
-            self.factory = ModelFactory(job.model, job.options, self._folders, self._ranks)
+            if self._weights is not None and self._weights.name != job.model:
+                self._weights.clear()
+            self.factory = ModelFactory(
+                job.model, job.options, self._folders, self._ranks, self._weights
+            )
             generator = self.factory.make().generator
         except EngineError as error:
             self._send(wm.JobFailed(0, error.code, error.message, error.hint))
@@ -103,14 +119,44 @@ class JobThread:
             )
         )  # fmt: skip
 
-    def _result(self, job: Job) -> Any:
+    def _result(self, job: Answered) -> Any:
         if job.job in self._cancelled:
             raise EngineError("cancelled", "the request was cancelled before it began")
-        if isinstance(job, wm.LoadJob):
-            return self._load(job)
-        if isinstance(job, wm.InspectJob):
-            return resolve(DEFAULT_INSPECTOR)(job.picture, self._folders.models)
-        return DoctorReport(rows=resolve("engine.doctor:examine")(self._folders))
+        match job:
+            case wm.LoadJob():
+                return self._load(job)
+            case wm.InspectJob():
+                return resolve(DEFAULT_INSPECTOR)(job.picture, self._folders.models)
+            case wm.DoctorJob():
+                return DoctorReport(rows=resolve("engine.doctor:examine")(self._folders))
+            case wm.ListModelsJob():
+                list_models = resolve("engine.model_jobs:list_models")
+                return list_models(self._folders, self._held())
+            case wm.LoadModelJob():
+                load = resolve("engine.model_jobs:load_model")
+                return load(job.model, self._folders, self._held(), *self._watched(job.job))
+            case wm.BenchModelJob():
+                bench = resolve("engine.model_bench:bench_model")
+                work = self._watched(job.job)
+                return bench(job.model, job.seconds, self._folders, self._held(), *work)
+
+    def _held(self) -> Any:
+        """Weights that this process holds: what `engine.model_jobs` works on."""
+        if self._weights is None:
+            self._weights = resolve(LOADED)()
+        return self._weights
+
+    def _watched(self, job: int) -> tuple[Progress, Callable[[], bool]]:
+        """(progress, cancelled) of a model's job."""
+        if self._ranks is not None:
+            raise EngineError(
+                "not_ready", "on several GPUs a model is read when its session opens",
+                "open a session, or serve with --gpus 1+0",
+            )  # fmt: skip
+        return (
+            lambda done, what: self._send(wm.JobProgress(job, float(done), what)),
+            lambda: job in self._cancelled,
+        )
 
     def _load(self, job: wm.LoadJob) -> CharacterLoaded:
         if self.factory is None:

@@ -8,7 +8,15 @@ from __future__ import annotations
 import msgspec
 
 from engine.protocol.character import CharacterSpec
-from engine.protocol.messages import CharacterLoaded, DoctorReport, PictureInspected, RankTime
+from engine.protocol.messages import (
+    CharacterLoaded,
+    DoctorReport,
+    ModelBenched,
+    ModelList,
+    ModelLoaded,
+    PictureInspected,
+    RankTime,
+)
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type"):
@@ -45,6 +53,23 @@ class InspectJob(Message, frozen=True, tag="inspect_job"):
 
 class DoctorJob(Message, frozen=True, tag="doctor_job"):
     job: int
+
+
+class ListModelsJob(Message, frozen=True, tag="list_models_job"):
+    job: int
+
+
+class LoadModelJob(Message, frozen=True, tag="load_model_job"):
+    """Read a model's weights and hold them for an OpenModel to come."""
+
+    job: int
+    model: str
+
+
+class BenchModelJob(Message, frozen=True, tag="bench_model_job"):
+    job: int
+    model: str
+    seconds: float
 
 
 class WarmJob(Message, frozen=True, tag="warm_job"):
@@ -108,7 +133,9 @@ class JobProgress(Message, frozen=True, tag="job_progress"):
 
 class JobDone(Message, frozen=True, tag="job_done"):
     job: int
-    reply: CharacterLoaded | PictureInspected | DoctorReport
+    reply: (
+        CharacterLoaded | PictureInspected | DoctorReport | ModelList | ModelLoaded | ModelBenched
+    )
 
 
 class JobFailed(Message, frozen=True, tag="job_failed"):
@@ -156,7 +183,8 @@ class WorkerFailed(Message, frozen=True, tag="worker_failed"):
 
 
 ToWorker = (
-    OpenModel | LoadJob | UseCharacter | InspectJob | DoctorJob | WarmJob | CancelJob
+    OpenModel | LoadJob | UseCharacter | InspectJob | DoctorJob | ListModelsJob | LoadModelJob
+    | BenchModelJob | WarmJob | CancelJob
     | ApplySettings | DropRun | ChunkJob | FreeSlots | Shutdown
 )  # fmt: skip
 FromWorker = (

@@ -21,7 +21,7 @@ from engine.models.audio_resample import REACH
 from engine.models.base import Progress
 from engine.models.causal_vae import CausalVae
 from engine.models.companions import companions
-from engine.models.conditioning import latent_grid, picture_of
+from engine.models.conditioning import latent_grid, picture_of, shown_frames
 from engine.models.dit_config import Shard
 from engine.models.dit_weights import DitWeights
 from engine.models.loaded import LoadedWeights
@@ -51,9 +51,11 @@ class CheckpointConditioning:
         self._cache, self._prompt, self._cancelled = cache, prompt, cancelled
         self._loaded = loaded or LoadedWeights()
         self._features: AudioFeatures | None = None
+        frames = self.config.pixel_frames
+        # sound of a chunk lasts as long as its frames are shown, however many pictures it has
+        self._rate = Fraction(frames * FPS, shown_frames(self.config))
         speaks = self.config.speech is not None
-        grid = Fraction(FPS), self.config.pixel_frames
-        self.lookahead_samples = lookahead(*grid, AHEAD, REACH) if speaks else 0
+        self.lookahead_samples = lookahead(self._rate, frames, AHEAD, REACH) if speaks else 0
 
     @property
     def held_bytes(self) -> int:
@@ -71,7 +73,7 @@ class CheckpointConditioning:
             found = load_weights(
                 self.model, part, device, dtype, fp8, self._cache, progress, self._cancelled
             )
-            self._loaded.put(key, found)
+            self._loaded.put(self.config.name, key, found)
         return found
 
     def text(self, device: torch.device, progress: Progress) -> Tensor:
@@ -95,10 +97,9 @@ class CheckpointConditioning:
     def open_sound(self, device: torch.device) -> None:
         if self.parts.audio is None:
             return
-        dtype = torch.float16 if device.type == "cuda" else torch.float32
-        model, normalise = load_wav2vec(self.parts.audio, device, dtype)
-        fps, frames = Fraction(FPS), self.config.pixel_frames
-        self._features = AudioFeatures(model, normalise, fps, frames)
+        # fp32: some activations of the large ones leave fp16, and it is 0.2 TFLOP a chunk
+        model, normalise = load_wav2vec(self.parts.audio, device, torch.float32)
+        self._features = AudioFeatures(model, normalise, self._rate, self.config.pixel_frames)
 
     def sound(self, pcm: np.ndarray) -> Tensor:
         if self._features is None:

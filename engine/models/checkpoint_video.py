@@ -6,6 +6,7 @@ Knows nothing of sessions or processes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from engine.folders import Folders
 from engine.models.checkpoint_conditioning import PROMPT, CheckpointConditioning
@@ -24,8 +25,10 @@ class CheckpointVideo:
         entry = find(name, folders)
         model, recipe = open_entry(entry.path)
         self.line, self.licence = entry.line, entry.licence.line
+        named = replace(model, config=replace(model.config, name=entry.name))
+        self.name = entry.name
         self.conditioning = CheckpointConditioning(
-            model, places_of(entry.path, folders), folders.cache, loaded, cancelled,
+            named, places_of(entry.path, folders), folders.cache, loaded, cancelled,
             recipe.prompt or PROMPT,
         )  # fmt: skip
 

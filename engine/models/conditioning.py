@@ -14,12 +14,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
+from engine.clock import FPS
 from engine.models.audio_mel import AudioMel
 from engine.models.base import Progress
 from engine.models.causal_vae import CausalVae
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights, synthetic_weights
-from engine.models.vae_config import VaeConfig
+from engine.models.vae_config import VaeConfig, wan_2_1, wan_2_2
 from engine.models.vae_weights import synthetic_vae_weights
 
 Cancelled = Callable[[], bool]
@@ -71,8 +72,18 @@ def latent_grid(config: DitConfig) -> tuple[int, int]:
 
 def vae_config(config: DitConfig) -> VaeConfig:
     """The decoder that fits a model's latents; the tiny model has a tiny one."""
-    base = 256 if config.latent_channels == 48 else 16
-    return VaeConfig(latent_grid(config), config.latent_channels, base)
+    grid = latent_grid(config)
+    known = {16: wan_2_1, 48: wan_2_2}.get(config.latent_channels)
+    return known(grid) if known else VaeConfig(grid, config.latent_channels, 16)
+
+
+def shown_frames(config: DitConfig) -> int:
+    """Frames that a chunk fills at 24 a second. A model trained at 16 has every second picture
+    shown twice, so that motion keeps its speed; 24 and 25 are shown one to one.
+    """
+    if config.native_fps == 16:
+        return config.pixel_frames * FPS // config.native_fps
+    return config.pixel_frames
 
 
 class SyntheticConditioning:

@@ -20,13 +20,14 @@ from engine.models.causal_dit import Way
 from engine.models.checkpoint.folder import look, weights_files
 from engine.models.checkpoint.tensor_set import SUFFIXES
 from engine.models.companions import lacking
+from engine.models.conditioning import vae_config
 from engine.models.dit_config import DitConfig, shard
 from engine.models.licence import Licence, licence_of
 from engine.models.recipe import NAME as RECIPE
 from engine.models.recipe import Recipe, recipe_of, resized
+from engine.models.vae_memory import decoder_bytes
 from engine.models.weights import Model, open_model
 
-DECODER_BYTES = 13 << 30  # measured for Wan2.2's decoder at 704x1088; Wan2.1's is smaller
 CPU_FACTOR = 2  # fp32 where the plan counts bf16
 
 
@@ -155,7 +156,8 @@ def _entry(path: Path, folders: Folders, here: Room) -> Entry:
 def need(config: DitConfig, here: Room) -> tuple[int, str]:
     """(bytes, sentence) of one rank with its decoder beside it."""
     way = Way() if here.cuda else Way(fp8=False)
-    planned = plan(config, shard(config), way, DECODER_BYTES if here.cuda else 0)
+    beside = decoder_bytes(vae_config(config)) if here.cuda else 0
+    planned = plan(config, shard(config), way, beside)
     needed = planned.total * (1 if here.cuda else CPU_FACTOR)
     where = "on one GPU" if here.cuda else "of memory"
     sentence = f"needs {needed / GIB:.1f} GiB {where}, {here.free_bytes / GIB:.1f} GiB are free"

@@ -17,6 +17,7 @@ class LoadedWeights:
     """`get` what was `put` under the same key (model, part, device, precision)."""
 
     def __init__(self) -> None:
+        self.name = ""  # of the model, as sessions ask for it
         self._key: tuple[Any, ...] = ()
         self._weights: DitWeights | None = None
         self.bytes = 0
@@ -24,13 +25,13 @@ class LoadedWeights:
     def get(self, key: tuple[Any, ...]) -> DitWeights | None:
         return self._weights if key == self._key else None
 
-    def put(self, key: tuple[Any, ...], weights: DitWeights) -> None:
-        self._key, self._weights = key, weights
+    def put(self, name: str, key: tuple[Any, ...], weights: DitWeights) -> None:
+        self.name, self._key, self._weights = name, key, weights
         self.bytes = bytes_of(weights)
 
     def clear(self) -> None:
         """Before another model is read: the two need not fit together."""
-        self._key, self._weights, self.bytes = (), None, 0
+        self.name, self._key, self._weights, self.bytes = "", (), None, 0
 
 
 def bytes_of(value: Any) -> int:

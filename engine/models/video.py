@@ -15,30 +15,26 @@ import cv2
 import numpy as np
 import torch
 
-from engine.clock import FPS
 from engine.errors import EngineError
 from engine.memoryplan import plan
 from engine.models.base import Chunk, Latents, Progress
 from engine.models.causal_dit import Way
 from engine.models.causal_vae import CausalVae
-from engine.models.conditioning import Conditioning, SyntheticConditioning, latent_grid
+from engine.models.conditioning import (
+    Conditioning,
+    SyntheticConditioning,
+    latent_grid,
+    shown_frames,
+    vae_config,
+)
 from engine.models.denoiser import Denoiser
-from engine.models.dit_config import DitConfig, preset, shard
+from engine.models.dit_config import preset, shard
 from engine.models.latents import to_latent, to_tokens
+from engine.models.vae_memory import decoder_bytes
 from engine.parallel import Ranks
 from kernels import ops
 
 HANDED_OVER = 4  # latents alive at once: one made, two queued, one decoded
-DECODER_BYTES = 13 << 30  # measured: 12.2 GiB for Wan2.2's shape at 704x1088 in bf16
-
-
-def shown_frames(config: DitConfig) -> int:
-    """Frames that a chunk fills at 24 a second. A model trained at 16 has every second picture
-    shown twice, so that motion keeps its speed; 24 and 25 are shown one to one.
-    """
-    if config.native_fps == 16:
-        return config.pixel_frames * FPS // config.native_fps
-    return config.pixel_frames
 
 
 def default_device() -> torch.device:
@@ -128,7 +124,8 @@ class VideoGenerator:
         cuda = device.type == "cuda"
         way = Way() if cuda else Way(fp8=False)
         if cuda:
-            needed = plan(config, part, way, DECODER_BYTES if self._decodes_here else 0)
+            beside = decoder_bytes(vae_config(config)) if self._decodes_here else 0
+            needed = plan(config, part, way, beside)
             free = torch.cuda.mem_get_info(device)[0]
             needed.require(free + self.conditioning.held_bytes)
         dtype = torch.bfloat16 if cuda else torch.float32

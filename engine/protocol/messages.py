@@ -87,6 +87,29 @@ class Doctor(Message, frozen=True, tag="doctor"):
     pass
 
 
+class ListModels(Message, frozen=True, tag="list_models"):
+    """Which models there are, built in and installed."""
+
+
+class LoadModel(Message, frozen=True, tag="load_model", kw_only=True):
+    """Read a model's weights now; the next session of that model finds them. Progress, cancel."""
+
+    model: str
+
+
+class UnloadModel(Message, frozen=True, tag="unload_model", kw_only=True):
+    """Give the memory back."""
+
+    model: str
+
+
+class BenchModel(Message, frozen=True, tag="bench_model", kw_only=True):
+    """How fast a model is here, decoding included. Progress, cancel."""
+
+    model: str
+    seconds: float = 10.0
+
+
 # --- control: engine -> studio ----------------------------------------------------------------
 class Welcome(Message, frozen=True, tag="welcome", kw_only=True):
     major: int
@@ -148,6 +171,53 @@ class Done(Message, frozen=True, tag="done", kw_only=True):
 
 class DoctorReport(Message, frozen=True, tag="doctor_report", kw_only=True):
     rows: list[tuple[str, str, str, str]]  # (what, "ok" | "missing" | "warning", found, remedy)
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One model. `problem`, `lacks` and `notes` are lines for people, with their remedies."""
+
+    name: str  # what `open_session` takes
+    path: str = ""  # of its files; empty: built in
+    layout: str = ""  # "Self-Forcing generator_ema, Wan2.1 1.3B geometry, 30 layers, bf16, 2.8 GB"
+    licence: str = ""  # as its files state it, to be shown before loading
+    non_commercial: bool = False
+    size_bytes: int = 0
+    needs_bytes: int = 0  # of GPU memory (of memory, without a GPU)
+    fits: bool = True
+    fit: str = ""
+    problem: str = ""  # not empty: cannot be loaded
+    lacks: list[str] = []  # files without which it cannot run
+    notes: list[str] = []
+    loaded: bool = False
+    synthetic: bool = False  # has no weights: random ones make noise, no face
+
+
+class ModelList(Message, frozen=True, tag="model_list", kw_only=True):
+    models: list[ModelInfo]
+    folders: list[str]  # that were looked into
+    device: str  # "NVIDIA H200", or "no GPU"
+    free_bytes: int
+
+
+class ModelLoaded(Message, frozen=True, tag="model_loaded", kw_only=True):
+    model: str
+    layout: str
+    licence: str
+    bytes: int  # on the device
+    load_ms: float
+    note: str = ""  # where FP8 weights are kept, and their size
+
+
+class ModelBenched(Message, frozen=True, tag="model_benched", kw_only=True):
+    model: str
+    device: str
+    fps: float  # decoding included, encoding of a file not
+    first_chunk_ms: float
+    stage_ms: dict[str, float]  # median a chunk: encode, denoise, decode
+    frames: int
+    seconds: float
+    peak_bytes: int  # of GPU memory, 0 without one
+    synthetic: bool
 
 
 class Failure(Message, frozen=True, tag="failure", kw_only=True):
@@ -254,8 +324,23 @@ Request = (
     | Cancel
     | Ping
     | Doctor
+    | ListModels
+    | LoadModel
+    | UnloadModel
+    | BenchModel
 )
-Reply = Welcome | PictureInspected | SessionOpened | CharacterLoaded | Done | DoctorReport | Failure
+Reply = (
+    Welcome
+    | PictureInspected
+    | SessionOpened
+    | CharacterLoaded
+    | Done
+    | DoctorReport
+    | ModelList
+    | ModelLoaded
+    | ModelBenched
+    | Failure
+)
 Telemetry = ChunkTimings | SessionState | EngineState | ProgressReport | LogLine
 
 

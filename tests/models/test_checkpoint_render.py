@@ -29,10 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = 80_000  # 40 frames: three chunks of 18, the last of them cut
 
 
-@pytest.fixture(scope="module")
-def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Everything that a Self-Forcing user has: model, decoder, text encoder; and a recipe."""
-    folder = tmp_path_factory.mktemp("models")
+def complete_model(folder: Path) -> Path:
+    """Everything that a Self-Forcing user has: model, decoder, text encoder; and a recipe of it."""
     config = replace(layouts.small("wan-1.3b"), text_features=TEXT_WIDTH)
     model = layouts.self_forcing(folder / "wan", layouts.random_state(config))
     original_folder(model)
@@ -42,6 +40,11 @@ def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (small / "avatar-model.toml").write_text('base = "../wan"\npicture = "64x96"\n')
     (small / "README.md").write_text("---\nlicense: cc-by-nc-sa-4.0\n---\n")
     return small
+
+
+@pytest.fixture(scope="module")
+def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return complete_model(tmp_path_factory.mktemp("models"))
 
 
 def render(model: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
