@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.errors import EngineError
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
-from engine.parallel import Ranks, join
+from engine.parallel import PEER_BYTES, Ranks, join
 
 CPU = torch.device("cpu")
 PLAIN = Way(fp8=False)
@@ -120,7 +121,22 @@ def all_cases(group: Ranks) -> dict[str, np.ndarray]:
         if group.ranks in case.worlds:
             for key, value in latents(case, group).items():
                 found[f"{name}/{key}"] = value
-    return found | loading(group)
+    return found | loading(group) | refusals(group)
+
+
+def refusals(group: Ranks) -> dict[str, np.ndarray]:
+    """What a group says to a second group in its process and to memory it never mapped."""
+    said = []
+    for wrong in (
+        lambda: join(group.rank, group.ranks, CPU, "nowhere", 0.1),
+        lambda: group.peer_buffer(PEER_BYTES + (1 << 20)),
+    ):
+        try:
+            wrong()
+            said.append("")
+        except EngineError as error:
+            said.append(str(error))
+    return {"refusals": np.array(said)}
 
 
 def resident_bytes(peak: bool = False) -> int:

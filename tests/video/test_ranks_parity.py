@@ -135,9 +135,20 @@ def test_wrong_configurations_are_refused_with_the_remedy(tmp_path: Path) -> Non
     assert late.value.code == "timeout" and "\n" not in str(late.value)
     config = preset("tiny")
     weights = synthetic_weights(config, shard(config), CPU, torch.float32)
+    alone = shard(config, 0, 3, cross_rows=True)
+    with pytest.raises(EngineError, match="rank 0 of 3 is alone"):
+        Denoiser(config, alone, weights, Way(fp8=False), CPU, torch.float32)
     way = Way(fp8=False, communication="pigeon")
     with pytest.raises(EngineError, match="'pigeon': use collective, two_shot, fused"):
         Denoiser(config, shard(config), weights, way, CPU, torch.float32)
+
+
+@pytest.mark.parametrize("world", MANY)
+def test_a_group_is_set_up_once(results: Results, world: int) -> None:
+    for rank in range(world):
+        again, larger = results[world, rank]["refusals"]
+        assert "start each rank in a process of its own" in again
+        assert "bytes of peer memory asked for" in larger and "restart the engine" in larger
 
 
 def test_seven_ranks_of_sixty_heads_pad() -> None:
