@@ -38,7 +38,7 @@ def examine(folders: Folders) -> list[Row]:
     return [
         _python(), *_packages(), _qt_libraries(), _port_audio(), _sound_devices(), *_gpus(),
         _triton(), *_assets(folders), _disk(folders.cache), _cores(), _memory(), _curve(),
-        *_video(),
+        *_video(folders),
     ]  # fmt: skip
 
 
@@ -133,13 +133,14 @@ def _triton() -> Row:
         )
 
 
-def _video() -> list[Row]:
+def _video(folders: Folders) -> list[Row]:
     """Not without torch, which its own row reports."""
     if importlib.util.find_spec("torch") is None:
         return []
+    from engine.doctor_models import model_rows
     from engine.doctor_video import video_rows
 
-    return video_rows()
+    return [*video_rows(), *model_rows(folders)]
 
 
 def _assets(folders: Folders) -> list[Row]:

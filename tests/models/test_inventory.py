@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from engine.doctor_models import model_rows
 from engine.errors import EngineError
 from engine.folders import Folders
 from engine.models import inventory
@@ -155,3 +156,67 @@ def test_licence_of_a_text(text: str, name: str, restricted: bool, tmp_path: Pat
 
 def test_no_licence_is_said_too(tmp_path: Path) -> None:
     assert licence_of(tmp_path).line == "not stated by its files: ask its publisher before use"
+
+
+def test_doctor_says_of_each_model_whether_it_runs(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    where = folders(tmp_path, root)
+    assert "looked for in " in model_rows(where)[0][2]
+    layouts.causvid(root / "a", layouts.random_state(layouts.small("wan-1.3b")))
+    (root / "a" / "README.md").write_text("---\nlicense: mit\n---\n")
+    (root / "b").mkdir()
+    (root / "b" / "x.safetensors").write_bytes(b"nothing")
+    good, bad = model_rows(where)
+    assert good[:2] == ("Model a", "warning") and "licence MIT (README.md)" in good[2]
+    assert "put Wan2.1_VAE.pth into" in good[3] and "put models_t5" in good[3]
+    assert bad[:2] == ("Model b", "warning") and "x.safetensors: is not a safetensors" in bad[2]
+
+
+# -- recipes ---------------------------------------------------------------------------------------
+
+
+def recipe(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "avatar-model.toml").write_text(text)
+    return folder
+
+
+def test_a_recipe_puts_a_model_together(tmp_path: Path) -> None:
+    state = layouts.random_state(layouts.small("s2v-14b"))
+    root = tmp_path / "checkpoints"
+    layouts.original(root / "s2v", state)
+    (root / "live").mkdir()
+    save_file(layouts.lora_of(state), root / "live" / "liveavatar.safetensors")
+    (root / "live" / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+    text = 'base = "../s2v"\nlora = "liveavatar.safetensors"\npicture = "400x608"\n'
+    recipe(root / "live", text + 'schedule = "self-forcing"\nprompt = "A man sings."\n')
+    entries = {entry.name: entry for entry in inventory.installed(folders(tmp_path, root))}
+    assert set(entries) == {"live", "s2v"}
+    assert entries["live"].line.startswith("LiveAvatar (base and LoRA)")
+    assert entries["live"].licence.non_commercial and not entries["s2v"].licence.name
+    model, told = inventory.open_entry(root / "live")
+    assert model.config.grid == (38, 25) and model.schedule == "self-forcing"
+    assert told.prompt == "A man sings." and model.config.name == "live"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("base = 3", "'base' is not understood"),
+        ('lora = "x"', "names no base"),
+        ('base = "../a"\ncolour = "red"', "'colour' is not understood"),
+        ('base = "../a"\npicture = "big"', "picture 'big' is not understood"),
+        ('base = "../a"\npicture = "832x480"', "is not understood"),
+        ('base = "../a"\npicture = "400x400"', "has not the shape of 704x1088"),
+        ("base = ", "cannot be read"),
+        ('base = "../nowhere"', "nowhere does not exist"),
+        ('base = "../a"\nschedule = "slow"', "no schedule is called 'slow'"),
+    ],
+)
+def test_a_recipe_that_is_wrong_is_told(text: str, words: str, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    layouts.causvid(root / "a", layouts.random_state(layouts.small("wan-1.3b")))
+    recipe(root / "b", text)
+    entries = inventory.installed(folders(tmp_path, root))
+    assert [entry.name for entry in entries] == ["a", "b"]
+    assert words in entries[1].problem and "\n" not in entries[1].problem
