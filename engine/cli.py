@@ -137,6 +137,10 @@ def _add_render(commands: Any) -> None:
         "--synthetic", action="store_true", help="video models: random weights, noise and no face"
     )
     parser.add_argument("--gpus", default="1+0", help="video models: N GPUs denoise, M decodes")
+    parser.add_argument(
+        "--decoder", choices=["full", "taehv"], default="full",
+        help="public models: taehv is the small decoder of a taew file, faster and softer",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, help="of blinks and head motion (default 1)")
     parser.add_argument("--settings", default="", help="such as mouth=1.2,head=0.5")
     parser.add_argument("--model-module", default="", help="imported first; may add models")

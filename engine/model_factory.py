@@ -77,7 +77,7 @@ class ModelFactory:
             video = self._installed(loaded)
             self._generator_class, self._decoder_class = video.generator, video.decoder
             self.line, self.licence = video.line, video.licence
-        self.options = _accepted(self._generator_class, model, options)
+        self.options = _accepted((self._generator_class, self._decoder_class), model, options)
 
     def _installed(self, loaded: LoadedWeights | None) -> CheckpointVideo:
         if not any(path.exists() for path in self._folders.checkpoints):
@@ -112,12 +112,12 @@ class ModelFactory:
             self.group.close()
 
     def generator(self) -> Generator:
-        return self._generator_class(**self.options)
+        return self._generator_class(**_own(self._generator_class, self.options))
 
     def decoder(self) -> Decoder:
         takes_cache = "cache_dir" in inspect.signature(self._decoder_class).parameters
         keywords = {"cache_dir": self._folders.cache} if takes_cache else {}
-        return self._decoder_class(**keywords)
+        return self._decoder_class(**keywords, **_own(self._decoder_class, self.options))
 
     def load(
         self,
@@ -150,9 +150,15 @@ class ModelFactory:
         return character, models
 
 
-def _accepted(cls: Any, model: str, options: dict[str, float]) -> dict[str, float]:
+def _own(cls: Any, options: dict[str, float]) -> dict[str, float]:
+    """Those that a generator or decoder takes."""
+    return {name: v for name, v in options.items() if name in inspect.signature(cls).parameters}
+
+
+def _accepted(classes: tuple[Any, ...], model: str, options: dict[str, float]) -> dict[str, float]:
     """Options as keyword arguments; an unknown one is refused with the list of known ones."""
-    known = [name for name in inspect.signature(cls).parameters if name != "self"]
+    taken = [name for cls in classes for name in inspect.signature(cls).parameters]
+    known = [name for name in dict.fromkeys(taken) if name not in ("self", "cache_dir")]
     unknown = [name for name in options if name not in known]
     if unknown:
         raise EngineError(

@@ -132,6 +132,8 @@ def render_command(options: argparse.Namespace) -> dict[str, Any]:
     try:
         begun = time.monotonic()
         chosen = {"synthetic": 1.0} if options.synthetic else dict(OFFLINE.get(options.model, {}))
+        if options.decoder == "taehv":
+            chosen["tiny"] = 1.0
         bus = FrameBus.create()
         factory = ModelFactory(options.model, chosen, options.folders, _ranks(options, bus))
         if factory.licence:

@@ -7,27 +7,30 @@ comes from one fixed prompt. Knows nothing of chunks or streams.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
 from engine.clock import FPS
+from engine.errors import EngineError
 from engine.models.audio_grid import lookahead
 from engine.models.audio_resample import REACH
 from engine.models.base import Progress
 from engine.models.causal_vae import CausalVae
 from engine.models.companions import companions
 from engine.models.conditioning import latent_grid, picture_of, shown_frames
-from engine.models.dit_config import Shard
+from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights
 from engine.models.loaded import LoadedWeights
+from engine.models.picture_inputs import PictureInputs, picture_inputs
+from engine.models.taehv import TinyDecoder
+from engine.models.taehv_files import load_taehv
 from engine.models.text_encoder import encode_text
 from engine.models.text_files import find_text_encoder
-from engine.models.vae_encoder import VaeEncoder
 from engine.models.vae_files import load_vae
 from engine.models.wav2vec import AHEAD, AudioFeatures
 from engine.models.wav2vec_files import load_wav2vec
@@ -87,12 +90,18 @@ class CheckpointConditioning:
 
     def reference(self, pixels: np.ndarray, device: torch.device) -> Tensor:
         """By the checkpoint's own encoder, which is dropped afterwards."""
-        found = load_vae(self.parts.vae, latent_grid(self.config))
-        down, across = latent_grid(self.config)
-        size = found.config.spatial * down, found.config.spatial * across
-        picture = F.interpolate(picture_of(pixels, device), size, mode="area")
-        rgb = picture.flip(1)[0][:, None]
-        return VaeEncoder(found.config, found.encoder, device).encode(rgb).float()
+        plain = replace(self.config, joined_channels=0, image_tokens=0)
+        return self._picture(plain, pixels, device).latent
+
+    def picture(self, pixels: np.ndarray, device: torch.device) -> PictureInputs:
+        return self._picture(self.config, pixels, device)
+
+    def _picture(
+        self, config: DitConfig, pixels: np.ndarray, device: torch.device
+    ) -> PictureInputs:
+        vae = load_vae(self.parts.vae, latent_grid(config))
+        rgb = picture_of(pixels, device).flip(1)
+        return picture_inputs(config, vae, self.parts.clip, rgb, device)
 
     def open_sound(self, device: torch.device) -> None:
         if self.parts.audio is None:
@@ -110,6 +119,20 @@ class CheckpointConditioning:
         if self._features is not None:
             self._features.reset()
 
-    def decoder(self, device: torch.device, dtype: torch.dtype, fp8: bool) -> CausalVae:
+    def decoder(
+        self, device: torch.device, dtype: torch.dtype, fp8: bool, tiny: bool = False
+    ) -> CausalVae | TinyDecoder:
+        if tiny:
+            return self._tiny(device, dtype)
         found = load_vae(self.parts.vae, latent_grid(self.config))
         return CausalVae(found.config, found.decoder, device, dtype, fp8)
+
+    def _tiny(self, device: torch.device, dtype: torch.dtype) -> TinyDecoder:
+        path, channels = self.parts.tiny, self.config.latent_channels
+        if path is None:
+            name = "taew2_2.pth" if channels == 48 else "taew2_1.pth"
+            raise EngineError(
+                "missing_asset", f"{self.config.name} has no tiny decoder for {channels} channels",
+                f"put {name} into its folder, or use the full decoder",
+            )  # fmt: skip
+        return load_taehv(path, latent_grid(self.config), device, dtype)

@@ -26,7 +26,7 @@ class CheckpointVideo:
         model, recipe = open_entry(entry.path)
         self.line, self.licence = entry.line, entry.licence.line
         named = replace(model, config=replace(model.config, name=entry.name))
-        self.name = entry.name
+        self.name, self._tiny = entry.name, recipe.decoder == "taehv"
         self.conditioning = CheckpointConditioning(
             named, places_of(entry.path, folders), folders.cache, loaded, cancelled,
             recipe.prompt or PROMPT,
@@ -35,5 +35,6 @@ class CheckpointVideo:
     def generator(self, seed: int = 1) -> VideoGenerator:
         return VideoGenerator(self.conditioning, seed)
 
-    def decoder(self, fp8: int = 0) -> VideoDecoder:
-        return VideoDecoder(self.conditioning, bool(fp8))
+    def decoder(self, fp8: int = 0, tiny: int = 0) -> VideoDecoder:
+        """`tiny`: the small decoder of the user's taew file, where the recipe does not say so."""
+        return VideoDecoder(self.conditioning, bool(fp8), bool(tiny) or self._tiny)

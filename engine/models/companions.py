@@ -26,6 +26,8 @@ class Companions:
     vae: Path
     text: Path | None  # folder in which the text encoder is looked for
     audio: Path | None
+    clip: TensorSet | None  # picture encoder
+    tiny: Path | None  # the small decoder's file; None: there is none for these latents
 
 
 def lacking(model: Model, places: list[Path]) -> list[str]:
@@ -41,8 +43,9 @@ def lacking(model: Model, places: list[Path]) -> list[str]:
     if config.speech is not None and find_audio(places) is None:
         name = "wav2vec2-large-xlsr-53-english/"
         lines.append(f"the sound encoder is missing: put {name} into {where}")
-    if config.image_tokens:
-        lines.append("it needs a CLIP picture encoder, which this engine does not have yet")
+    if config.image_tokens and find_role("clip", places) is None:
+        name = "models_clip_open-clip-xlm-roberta-large-vit-huge-14.pth"
+        lines.append(f"the picture encoder is missing: put {name} into {where}")
     return lines
 
 
@@ -55,7 +58,9 @@ def companions(model: Model, places: list[Path]) -> Companions:
         raise EngineError("missing_asset", f"{model.config.name}: {what}", remedy)
     text = find_role("text_encoder", places) if model.config.text_features else None
     audio = find_audio(places) if model.config.speech is not None else None
-    return Companions(vae, text, audio)
+    clips = find_role("clip", places) if model.config.image_tokens else None
+    clip = _contents(clips).of("clip")[0] if clips else None
+    return Companions(vae, text, audio, clip, find_tiny(model.config.latent_channels, places))
 
 
 def find_vae(channels: int, places: list[Path]) -> Path | None:
@@ -65,6 +70,15 @@ def find_vae(channels: int, places: list[Path]) -> Path | None:
             if _latent_channels(tensors) == channels:
                 path = tensors.path
                 return path.parent if (path.parent / "config.json").is_file() else path
+    return None
+
+
+def find_tiny(channels: int, places: list[Path]) -> Path | None:
+    """The file of a small decoder for latents of that many channels."""
+    for folder in places:
+        for tensors in _contents(folder).of("tiny_decoder"):
+            if tensors.tensors["decoder.1.weight"].info.shape[1:2] == (channels,):
+                return tensors.path
     return None
 
 

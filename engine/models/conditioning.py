@@ -20,6 +20,8 @@ from engine.models.base import Progress
 from engine.models.causal_vae import CausalVae
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights, synthetic_weights
+from engine.models.picture_inputs import PictureInputs
+from engine.models.taehv import TinyDecoder
 from engine.models.vae_config import VaeConfig, wan_2_1, wan_2_2
 from engine.models.vae_weights import synthetic_vae_weights
 
@@ -50,6 +52,10 @@ class Conditioning(Protocol):
         """Latent [C, 1, H, W] of a picture [h, w, 4] BGRA uint8."""
         ...
 
+    def picture(self, pixels: np.ndarray, device: torch.device) -> PictureInputs:
+        """All that the model is given of it; `reference` is its latent."""
+        ...
+
     def open_sound(self, device: torch.device) -> None:
         """Build what `sound` needs; before the first chunk."""
         ...
@@ -62,7 +68,11 @@ class Conditioning(Protocol):
         """The next chunk follows silence."""
         ...
 
-    def decoder(self, device: torch.device, dtype: torch.dtype, fp8: bool) -> CausalVae: ...
+    def decoder(
+        self, device: torch.device, dtype: torch.dtype, fp8: bool, tiny: bool = False
+    ) -> CausalVae | TinyDecoder:
+        """`tiny`: the small one. Raises EngineError("missing_asset") where there is none."""
+        ...
 
 
 def latent_grid(config: DitConfig) -> tuple[int, int]:
@@ -120,6 +130,9 @@ class SyntheticConditioning:
         latent = (mix.to(device) / patches.shape[0] ** 0.5) @ patches
         return latent.view(channels, 1, down, across)
 
+    def picture(self, pixels: np.ndarray, device: torch.device) -> PictureInputs:
+        return PictureInputs(self.reference(pixels, device))
+
     def open_sound(self, device: torch.device) -> None:
         """Nothing to build."""
 
@@ -129,7 +142,10 @@ class SyntheticConditioning:
     def reset_sound(self) -> None:
         self._mel.reset()
 
-    def decoder(self, device: torch.device, dtype: torch.dtype, fp8: bool) -> CausalVae:
+    def decoder(
+        self, device: torch.device, dtype: torch.dtype, fp8: bool, tiny: bool = False
+    ) -> CausalVae:
+        """Always the full one."""
         geometry = vae_config(self.config)
         weights = synthetic_vae_weights(geometry, device, dtype)
         return CausalVae(geometry, weights, device, dtype, fp8)

@@ -5,6 +5,7 @@
     schedule = "live-avatar"                          # optional, see engine/models/schedules.py
     prompt = "A person talks to the camera."          # optional
     picture = "528x816"                               # optional, across and down, in pixels
+    decoder = "taehv"                                 # optional: the tiny one, faster and softer
 
 A smaller picture is faster; it is enlarged to 704x1088 when shown and has to have that shape.
 Paths are relative to the file. Nothing is copied. Knows nothing of what the files hold.
@@ -21,7 +22,8 @@ from engine.models.checkpoint.tensor_file import refused
 from engine.models.dit_config import DitConfig
 
 NAME = "avatar-model.toml"
-KEYS = ("base", "lora", "schedule", "prompt", "picture")
+KEYS = ("base", "lora", "schedule", "prompt", "picture", "decoder")
+DECODERS = ("full", "taehv")
 RATIO, SLACK = WIDTH / HEIGHT, 0.05
 
 
@@ -34,6 +36,7 @@ class Recipe:
     schedule: str = ""
     prompt: str = ""
     picture: tuple[int, int] = (0, 0)  # pixels across and down
+    decoder: str = "full"  # one of DECODERS
 
 
 def recipe_of(path: Path) -> Recipe:
@@ -55,7 +58,10 @@ def recipe_of(path: Path) -> Recipe:
     lora = path / said["lora"] if "lora" in said else None
     size = _picture(file, said["picture"]) if "picture" in said else (0, 0)
     schedule, prompt = said.get("schedule", ""), said.get("prompt", "")
-    return Recipe(path / said["base"], lora, schedule, prompt, size)
+    decoder = said.get("decoder", "full")
+    if decoder not in DECODERS:
+        raise refused(file, f"decoder {decoder!r} is not known", f"use {' or '.join(DECODERS)}")
+    return Recipe(path / said["base"], lora, schedule, prompt, size, decoder)
 
 
 def _picture(file: Path, text: str) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from engine.models.conditioning import (
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import preset, shard
 from engine.models.latents import to_latent, to_tokens
+from engine.models.taehv import TinyDecoder
 from engine.models.vae_memory import decoder_bytes
 from engine.parallel import Ranks
 from kernels import ops
@@ -135,8 +136,9 @@ class VideoGenerator:
 
     def _prefill(self, denoiser: Denoiser, character: Any, progress: Progress) -> None:
         progress(0.6, "encoding the picture")
-        reference = self.conditioning.reference(character.canvas.pixels, self.device)
-        denoiser.prefill(self._text, to_tokens(reference, self.config))
+        given = self.conditioning.picture(character.canvas.pixels, self.device)
+        latent = to_tokens(given.latent, self.config)
+        denoiser.prefill(self._text, latent, joined=given.joined, image=given.image)
 
     def _allocate_hand_over(self) -> None:
         """Before anything else: what a session allocates late would lie on top of its peak."""
@@ -182,13 +184,15 @@ class VideoGenerator:
 class VideoDecoder:
     """Video latents -> pictures; see `engine.models.base.Decoder`."""
 
-    def __init__(self, conditioning: Conditioning, fp8: bool = False) -> None:
-        """`fp8` decodes 1.8 x faster and less exactly (33 dB against 51 dB of the fp32 decode)."""
+    def __init__(self, conditioning: Conditioning, fp8: bool = False, tiny: bool = False) -> None:
+        """`fp8` decodes 1.8 x faster and less exactly (33 dB against 51 dB of the fp32 decode);
+        `tiny` takes the small decoder of the user's, faster still and softer.
+        """
         self.conditioning, self.config = conditioning, conditioning.config
         self.device = default_device()
-        self._fp8 = fp8
+        self._fp8, self._tiny = fp8, tiny
         self._lane = _Lane(self.device)
-        self.vae: CausalVae | None = None
+        self.vae: CausalVae | TinyDecoder | None = None
 
     def prepare(self, character: Any, settings: dict[str, float], progress: Progress) -> None:
         """Build for a character; a further one only begins anew."""
@@ -199,11 +203,11 @@ class VideoDecoder:
         self.reset()
         progress(1.0, "ready")
 
-    def _built(self, progress: Progress) -> CausalVae:
+    def _built(self, progress: Progress) -> CausalVae | TinyDecoder:
         device = self.device
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         progress(0.1, "reading the video decoder")
-        vae = self.conditioning.decoder(device, dtype, self._fp8)
+        vae = self.conditioning.decoder(device, dtype, self._fp8, self._tiny)
         if device.type == "cuda":
             progress(0.5, "recording the decoder")
             vae.capture()
