@@ -38,16 +38,22 @@ LADDER: dict[str, tuple[Way, bool]] = {
     "fused quantisation and elementwise": (Way(), False),
     "graph": (Way(), True),
     "fp8 window": (FP8_WINDOW, True),
+    "cross-attention by rows": (FP8_WINDOW, True),
     "two-shot exchange": (replace(FP8_WINDOW, communication="two_shot"), True),
+    "two-shot, cross by rows": (replace(FP8_WINDOW, communication="two_shot"), True),
     "GEMM fused with its exchange": (replace(FP8_WINDOW, communication="fused"), True),
+    "fused, cross by rows": (replace(FP8_WINDOW, communication="fused"), True),
 }
+FUSED_ROWS = 2  # the last ones, which have ranks of their own
+CROSS_ROWS = frozenset(name for name in LADDER if name.endswith("by rows"))
 
 
 def build(
-    config: DitConfig, ranks: Ranks, way: Way, graph: bool, weights: DitWeights | None = None
-) -> tuple[Denoiser, torch.Tensor]:
+    config: DitConfig, ranks: Ranks, way: Way, graph: bool, weights: DitWeights | None = None,
+    cross_rows: bool = False,
+) -> tuple[Denoiser, torch.Tensor]:  # fmt: skip
     """A denoiser of this rank with its sink written, and the audio to feed it."""
-    device, part = ranks.device, shard(config, ranks.rank, ranks.ranks)
+    device, part = ranks.device, shard(config, ranks.rank, ranks.ranks, cross_rows)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     weights = weights or synthetic_weights(config, part, device, dtype, way.fp8)
     denoiser = Denoiser(config, part, weights, way, device, dtype, ranks=ranks)
@@ -135,25 +141,26 @@ def _free(device: torch.device) -> None:
 
 def ladder(ranks: Ranks, model: str, layers: int, seconds: float) -> dict[str, Any]:
     """Each row the whole model on all ranks: step, its parts on rank 0, memory."""
-    return _ladder(ranks, model, layers, list(LADDER)[:-1])
+    return _ladder(ranks, model, layers, list(LADDER)[:-FUSED_ROWS])
 
 
 def fused(ranks: Ranks, model: str, layers: int, seconds: float) -> dict[str, Any]:
-    """The last row, on ranks of its own: a kernel that waits for ever must not cost the others."""
-    return _ladder(ranks, model, layers, list(LADDER)[-1:])
+    """The last rows, on ranks of its own: a kernel that waits for ever must not cost the others."""
+    return _ladder(ranks, model, layers, list(LADDER)[-FUSED_ROWS:])
 
 
 def _ladder(ranks: Ranks, model: str, layers: int, names: list[str]) -> dict[str, Any]:
     config = preset(model, layers=layers) if layers else preset(model)
     rows: list[dict[str, Any]] = []
-    for fp8 in sorted({LADDER[name][0].fp8 for name in names}):
-        part = shard(config, ranks.rank, ranks.ranks)
+    kinds = {name: (LADDER[name][0].fp8, name in CROSS_ROWS) for name in names}
+    for fp8, cross_rows in sorted(set(kinds.values())):
+        part = shard(config, ranks.rank, ranks.ranks, cross_rows)
         dtype = torch.bfloat16 if ranks.device.type == "cuda" else torch.float32
         weights = synthetic_weights(config, part, ranks.device, dtype, fp8)
         rows += [
             _row(name, config, ranks, *LADDER[name], weights)
             for name in names
-            if LADDER[name][0].fp8 == fp8
+            if kinds[name] == (fp8, cross_rows)
         ]
         del weights
         _free(ranks.device)
@@ -165,7 +172,7 @@ def _ladder(ranks: Ranks, model: str, layers: int, names: list[str]) -> dict[str
 
 def _sessions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The best rows of each exchange, as `bench --plan` shows beside its predictions."""
-    chosen = ("fp8 window", "two-shot exchange", "GEMM fused with its exchange")
+    chosen = list(LADDER)[list(LADDER).index("fp8 window") :]
     return [r for r in rows if r["configuration"] in chosen and "step_ms" in r]
 
 
@@ -181,7 +188,7 @@ def _row(
         "weights": "synthetic",
     }  # fmt: skip
     try:
-        denoiser, audio = build(config, ranks, way, graph, weights)
+        denoiser, audio = build(config, ranks, way, graph, weights, name in CROSS_ROWS)
     except (EngineError, torch.OutOfMemoryError) as error:
         return row | {"failed": str(error).splitlines()[0]}
     for _ in range(config.ring_chunks + 1):
@@ -191,7 +198,7 @@ def _row(
     row |= {"step_ms": median(taken), "step_ms_worst": max(taken), "steps": len(taken)}
     if device.type == "cuda":
         row["peak_memory_bytes"] = torch.cuda.max_memory_allocated(device)
-        row["planned_bytes"] = plan(config, shard(config, 0, ranks.ranks), way).total
+        row["planned_bytes"] = plan(config, denoiser.model.part, way).total
         parts = parts_of(denoiser, device)
         row |= {f"{'cache_upkeep' if k == 'cache' else k}_ms": ms for k, ms in parts.items()}
     del denoiser
