@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import wave
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,15 +17,17 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from engine import cli
+from engine.models.dit_config import PRESETS, S2V_LAYERS, Speech
 from engine.models.vae_config import wan_2_1
 from tests.models import checkpoint_layouts as layouts
 from tests.models.test_text_encoder_parity import WIDTH as TEXT_WIDTH
 from tests.models.test_text_encoder_parity import original_folder
 from tests.models.test_vae_files import original_file
+from tests.models.test_wav2vec_parity import saved
 
 pytest.importorskip("transformers")
-ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = 80_000  # 40 frames: three chunks of 18, the last of them cut
+SAMPLES = 40_000  # 20 frames: two chunks of 18, the last of them cut
 
 
 def complete_model(folder: Path) -> Path:
@@ -47,40 +48,85 @@ def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return complete_model(tmp_path_factory.mktemp("models"))
 
 
-def render(model: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ended:
+    """A command that ran in this process: what it would have left behind as one of its own."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def render(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """`avatar-engine render --model MODEL` of a random picture and voice into tmp_path."""
     source = np.random.default_rng(1)
-    with wave.open(str(folder / "voice.wav"), "wb") as file:
+    with wave.open(str(tmp_path / "voice.wav"), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(48_000)
         file.writeframes(source.integers(-3000, 3000, SAMPLES).astype("<i2").tobytes())
-    Image.fromarray(source.integers(0, 255, (300, 200, 3), np.uint8)).save(folder / "face.png")
-    command = [
-        sys.executable, "-m", "engine", "render", "--model", str(model),
-        "--image", str(folder / "face.png"), "--audio", str(folder / "voice.wav"),
-        "--out", str(folder / "out.mp4"), "--json", "--cache-dir", str(folder / "cache"), *more,
-    ]  # fmt: skip
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    Image.fromarray(source.integers(0, 255, (300, 200, 3), np.uint8)).save(tmp_path / "face.png")
+
+    def run(model: Path, *more: str) -> Ended:
+        command = [
+            "render", "--model", str(model), "--image", str(tmp_path / "face.png"),
+            "--audio", str(tmp_path / "voice.wav"), "--out", str(tmp_path / "out.mp4"), "--json",
+            "--cache-dir", str(tmp_path / "cache"), *more,
+        ]  # fmt: skip
+        status = cli.run(command, {})
+        told = capsys.readouterr()
+        return Ended(status, told.out, told.err)
+
+    return run
 
 
-def test_a_folder_becomes_a_film(wan: Path, tmp_path: Path) -> None:
-    done = render(wan, tmp_path)
+def test_a_folder_becomes_a_film(wan: Path, tmp_path: Path, render: Callable[..., Ended]) -> None:
+    done = render(wan)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["frames"] == 40 and told["synthetic"] is False
+    assert told["frames"] == 20 and told["synthetic"] is False
     assert told["licence"] == "CC BY-NC-SA 4.0 (README.md): not for commercial use"
     assert "CC BY-NC-SA 4.0 (README.md): not for commercial use" in done.stderr
     with av.open(str(tmp_path / "out.mp4")) as film:
         frames = [frame.to_ndarray(format="bgr24") for frame in film.decode(video=0)]
         assert "synthetic" not in film.metadata.get("comment", "")
-    assert len(frames) == 40 and frames[0].shape == (1088, 704, 3)
+    assert len(frames) == 20 and frames[0].shape == (1088, 704, 3)
     # trained at 16 pictures a second: every second one is shown twice
     changes = [float(np.abs(a.astype(int) - b).mean()) for a, b in pairwise(frames)]
     assert min(changes[:17]) < 0.25 * max(changes[:17])
-    assert frames[20].std() > 2
+    assert frames[19].std() > 2
 
 
-def test_what_is_missing_is_said_in_one_line(wan: Path, tmp_path: Path) -> None:
+def test_a_voice_drives_a_model_with_a_lora_beside_it(
+    tmp_path: Path, render: Callable[..., Ended]
+) -> None:
+    """LiveAvatar's way: Wan2.2-S2V, its wav2vec2, and a LoRA in another folder."""
+    base = replace(PRESETS["s2v-14b"], width=128, heads=1, hidden=256, text_features=TEXT_WIDTH)
+    config = replace(base, speech=Speech(S2V_LAYERS, features=32, states=4))
+    state = layouts.random_state(config)
+    model = layouts.original(tmp_path / "s2v", state)
+    original_folder(model)
+    original_file(wan_2_1((12, 8), 16), model).rename(model / "Wan2.1_VAE.pth")
+    saved(model / "wav2vec2-large-xlsr-53-english", {})
+    live = tmp_path / "live"
+    live.mkdir()
+    save_file(layouts.lora_of(state), live / "liveavatar.safetensors")
+    text = 'base = "../s2v"\nlora = "liveavatar.safetensors"\npicture = "64x96"\n'
+    (live / "avatar-model.toml").write_text(text)
+    done = render(live)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["frames"] == 20 and told["checkpoint"].startswith("LiveAvatar (base and LoRA)")
+    shutil.rmtree(model / "wav2vec2-large-xlsr-53-english")
+    done = render(live)
+    assert done.returncode == 1
+    assert "the sound encoder is missing: put wav2vec2-large-xlsr-53-english/" in done.stderr
+
+
+def test_what_is_missing_is_said_in_one_line(
+    wan: Path, tmp_path: Path, render: Callable[..., Ended]
+) -> None:
     whole = wan.parent / "wan"
     for gone, said in (
         ("Wan2.1_VAE.pth", "the video decoder is missing: put Wan2.1_VAE.pth into "),
@@ -88,15 +134,17 @@ def test_what_is_missing_is_said_in_one_line(wan: Path, tmp_path: Path) -> None:
     ):
         folder = tmp_path / gone[:4]
         shutil.copytree(whole, folder, ignore=shutil.ignore_patterns(gone))
-        done = render(folder, tmp_path)
+        done = render(folder)
         assert done.returncode == 1 and said in done.stderr
         assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_is_not_whole_is_refused_in_one_line(wan: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_not_whole_is_refused_in_one_line(
+    wan: Path, tmp_path: Path, render: Callable[..., Ended]
+) -> None:
     save_file({"blocks.0.self_attn.q.weight": torch.zeros(4, 4)}, tmp_path / "m.safetensors")
-    done = render(tmp_path / "m.safetensors", tmp_path)
+    done = render(tmp_path / "m.safetensors")
     assert done.returncode == 2
     assert done.stderr.strip().startswith("avatar-engine: m.safetensors: it lacks 'patch_emb")
-    done = render(wan, tmp_path, "--synthetic")
+    done = render(wan, "--synthetic")
     assert done.returncode == 2 and "has no option 'synthetic'" in done.stderr
