@@ -1,8 +1,7 @@
-"""The few denoise steps of a chunk: flow matching, four forwards, with or without a clean pass.
+"""The few denoise steps of a chunk: flow matching, with or without a pass on the finished chunk.
 
-At noise level s the model's velocity v gives the clean estimate x - s * v; fresh noise brings it
-down to the next level (the schedule of distilled few-step causal models). Knows nothing of the
-model: it calls `forward(step)` and reads the velocity.
+At noise level s the model's velocity v gives the clean estimate x - s * v; a solver brings it down
+to the next level. Knows nothing of the model: it calls `forward(step)` and reads the velocity.
 """
 
 from __future__ import annotations
@@ -12,27 +11,24 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-
-def noise_levels(steps: int, shift: float) -> list[float]:
-    """Levels in (0, 1], first 1: evenly spaced, then shifted towards noise (Wan's flow shift)."""
-    even = [1 - i / steps for i in range(steps)]
-    return [shift * s / (1 + (shift - 1) * s) for s in even]
+from engine.solvers import SOLVERS
 
 
 class FewStepSampler:
     """Runs one chunk in fixed buffers: `latent` [M, C], which the model reads, and one noise."""
 
     def __init__(
-        self, latent: Tensor, steps: int, shift: float, clean_pass: bool, seed: int
+        self, latent: Tensor, levels: tuple[float, ...], solver: str, clean_pass: bool, seed: int
     ) -> None:
+        """`levels` in (0, 1], falling; `solver` of SOLVERS."""
         self.latent = latent
-        self.levels = noise_levels(steps, shift)
+        self.levels = levels
         self.clean_pass = clean_pass
         self.seed = seed
         self._noisy = torch.empty(latent.shape, device=latent.device)  # fp32, as the rest
         self._clean = torch.empty_like(self._noisy)
-        self._noise = torch.empty_like(self._noisy)
         self._source = torch.Generator(latent.device)
+        self._solver = SOLVERS[solver](levels, self._noisy, self._source)
         self.reset()
 
     @property
@@ -52,8 +48,7 @@ class FewStepSampler:
             self.latent.copy_(self._noisy)
             self._clean.copy_(forward(step)).mul_(-level).add_(self._noisy)
             if step < last:
-                self._noise.normal_(generator=self._source)
-                torch.lerp(self._clean, self._noise, self.levels[step + 1], out=self._noisy)
+                self._solver.advance(step, self._noisy, self._clean)
         if self.clean_pass:
             self.latent.copy_(self._clean)
             forward(last + 1)

@@ -1,7 +1,8 @@
 """One rank of a video model as one thing that makes chunks: model, window, sampler and graphs.
 
 Order of life: build, `prefill` (text and reference picture), `calibrate`, `capture`, then `chunk`
-after `chunk`; `reset` and `rollback` in between. Knows nothing of audio signals, pictures or wires.
+after `chunk`; `reset` and `rollback` in between. The configuration says which variant it is. Knows
+nothing of audio signals, pictures or wires.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from torch import Tensor
 
 from engine.graph import Graphs
 from engine.marks import NO_MARKS, Marks
+from engine.models.audio_tokens import AudioTokens
 from engine.models.causal_dit import CausalDit, Way
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights
+from engine.models.latents import to_latent
+from engine.models.s2v import condition_tokens
 from engine.parallel import Ranks
 from engine.peercache import ReropeCache, ShiftCache
 from engine.ringcache import CacheLayout, RingCache, WindowCache
@@ -45,21 +49,47 @@ class Denoiser:
         self.config, self.device = config, device
         self.cache = build_cache(config, part, way, device, dtype)
         self.model = CausalDit(config, part, weights, self.cache, way, device, dtype, ranks)
-        self.latent = torch.zeros(config.tokens, config.token_channels, dtype=dtype, device=device)
+        # the noisy chunk, and beside it what is joined to it (I2V): the model reads both as one
+        self.input = torch.zeros(config.tokens, config.input_channels, dtype=dtype, device=device)
+        self.latent = self.input[:, : config.token_channels]
         self.sampler = FewStepSampler(
-            self.latent, config.steps, config.shift, config.clean_pass, seed
+            self.latent, config.noise_levels, config.solver, config.clean_pass, seed
         )
+        self._tokens = None
+        if config.speech is not None and weights.speech is not None:
+            self._tokens = AudioTokens(config.speech, weights.speech.encoder)
         self.graphs = Graphs()
         with torch.inference_mode():
             self._steps = [self.model.modulation_of(t) for t in self.sampler.timesteps]
-        self._reference = torch.zeros_like(self.latent[: config.sink_tokens])
+        self._sink = torch.zeros(0, config.input_channels, dtype=dtype, device=device)
 
     @torch.inference_mode()
-    def prefill(self, text: Tensor, reference: Tensor) -> None:
-        """Text [text_tokens, width]; reference picture's latent [sink_tokens, token_channels]."""
+    def prefill(
+        self, text: Tensor, reference: Tensor, past: Tensor | None = None,
+        joined: tuple[Tensor, Tensor] | None = None, image: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """Text [text_tokens, text_features or width]; latent tokens [n, token_channels] of the
+        reference picture. `past`: latent frames [C, n, H, W] before the clip, of models with sound
+        injected; without it the picture has been still for ever. `joined`: what I2V joins to the
+        picture's tokens and to every chunk's, [n, joined channels * p * p]; `image`: CLIP's tokens.
+        """
         self.model.set_text(text)
-        self._reference = reference.to(self.latent.dtype)
+        if image is not None:
+            self.model.context.set_image(image)
+        if joined is not None:
+            self.input[:, self.config.token_channels :].copy_(joined[1])
+            reference = torch.cat((reference, joined[0]), 1)
+        if self.config.speech is not None:
+            reference = self._conditions(reference, past)
+        self._sink = reference.to(self.input.dtype)
         self._write_sink()
+
+    def _conditions(self, reference: Tensor, past: Tensor | None) -> Tensor:
+        config = self.config
+        assert config.speech is not None
+        if past is None:
+            past = to_latent(reference, config).expand(-1, config.speech.past_frames, -1, -1)
+        return condition_tokens(config, self.model.weights, reference, past)
 
     def _write_sink(self) -> None:
         if not self.config.sink_tokens:
@@ -69,15 +99,32 @@ class Denoiser:
         silence = torch.zeros(config.audio_tokens, config.audio_features, device=self.device)
         self.model.set_audio(silence)
         self.model.set_step(self._steps[-1])
-        self.model.forward(self._reference)
+        if config.speech is not None:
+            self.model.condition(self._sink)
+        else:
+            self.model.forward(self._sink)
         self.cache.commit()
+
+    def _hear(self, audio: Tensor) -> None:
+        """One chunk's sound, to wherever the model listens."""
+        if self._tokens is None or self.model.sound is None:
+            self.model.set_audio(audio)
+        else:
+            self.model.sound.hear(*self._tokens.tokens(audio))
+
+    def silence(self) -> Tensor:
+        """A chunk's sound features, all zero."""
+        config, speech = self.config, self.config.speech
+        shape = (config.audio_tokens, config.audio_features)
+        if speech is not None:
+            shape = (speech.states, config.pixel_frames, speech.features)
+        return torch.zeros(shape, device=self.device)
 
     @torch.inference_mode()
     def calibrate(self) -> None:
         """Two chunks of dynamic scales, kept with a margin as static ones; then as new."""
-        silence = torch.zeros(self.config.audio_tokens, self.config.audio_features)
         for _ in range(2):
-            self.chunk(silence.to(self.device))
+            self.chunk(self.silence())
         self.model.freeze_scales()
         self.reset()
 
@@ -88,7 +135,7 @@ class Denoiser:
         for filled in range(slots):
             self.cache.committed = filled  # type: ignore[attr-defined]
             self.cache.begin()
-            self.graphs.capture(self._key(), lambda: self.model.forward(self.latent))
+            self.graphs.capture(self._key(), lambda: self.model.forward(self.input))
         self.reset()
 
     @torch.inference_mode()
@@ -98,7 +145,7 @@ class Denoiser:
         at its power limit runs a lone forward at a higher clock. Outside sessions only.
         """
         graphs = Graphs()
-        graphs.capture("plain", lambda: self.model.forward(self.latent))
+        graphs.capture("plain", lambda: self.model.forward(self.input))
         marks = self.model.mark = Marks(external=True)
         graphs.capture("marked", lambda: self._marked(marks))
         self.model.mark = NO_MARKS
@@ -116,7 +163,7 @@ class Denoiser:
 
     def _marked(self, marks: Marks) -> None:
         marks.clear()
-        self.model.forward(self.latent)
+        self.model.forward(self.input)
         marks("end")
 
     def _key(self) -> int:
@@ -127,24 +174,34 @@ class Denoiser:
         self.model.set_step(self._steps[step])
         if self.graphs.replay(self._key()):
             return self.model.buffers.whole[: self.config.tokens]
-        return self.model.forward(self.latent)
+        return self.model.forward(self.input)
 
     @torch.inference_mode()
     def chunk(self, audio: Tensor) -> Tensor:
-        """Audio features [audio_tokens, audio_features] -> clean latent (a buffer), committed."""
+        """Sound features of the chunk -> clean latent [M, token_channels] (a buffer), committed.
+
+        Sound is [audio_tokens, audio_features], or [states, pictures, features] where it is
+        injected; anything where the model has no ear.
+        """
         self.cache.begin()
-        self.model.set_audio(audio)
+        self._hear(audio)
         clean = self.sampler.run(self.forward)
         self.cache.commit()
         return clean
 
     def rollback(self) -> None:
-        """Drop the open chunk, if any."""
+        """Drop the open chunk, if any; what it heard is forgotten."""
         self.cache.rollback()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._tokens is not None:
+            self._tokens.reset()
 
     @torch.inference_mode()
     def reset(self) -> None:
         """As right after `prefill`, bit for bit."""
         self.cache.reset()
         self.sampler.reset()
+        self._forget()
         self._write_sink()
