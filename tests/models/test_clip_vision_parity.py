@@ -19,12 +19,12 @@ CPU = torch.device("cpu")
 WIDTH, LAYERS, FF, PATCH, SIZE = 160, 3, 96, 14, 56
 
 
-def library() -> Any:
+def library(width: int = WIDTH, layers: int = LAYERS, heads: int = 2, size: int = SIZE) -> Any:
     torch.manual_seed(2)
     made = transformers.CLIPVisionModelWithProjection(
         transformers.CLIPVisionConfig(
-            hidden_size=WIDTH, intermediate_size=FF, num_hidden_layers=LAYERS,
-            num_attention_heads=2, image_size=SIZE, patch_size=PATCH, hidden_act="gelu",
+            hidden_size=width, intermediate_size=FF, num_hidden_layers=layers,
+            num_attention_heads=heads, image_size=size, patch_size=PATCH, hidden_act="gelu",
         )
     ).eval()  # fmt: skip
     for weight in made.parameters():
@@ -39,7 +39,7 @@ def published(made: Any) -> dict[str, Tensor]:
             for k, v in state.items()}  # fmt: skip
 
 
-def original(made: Any) -> dict[str, Tensor]:
+def original(made: Any, layers: int = LAYERS) -> dict[str, Tensor]:
     """The .pth, by the module tree of its authors: fused thirds, the words' half beside it."""
     theirs = {k.removeprefix("vision_model."): v for k, v in published(made).items()}
     state = {
@@ -51,7 +51,7 @@ def original(made: Any) -> dict[str, Tensor]:
     for leaf in ("weight", "bias"):
         state[f"pre_norm.{leaf}"] = theirs[f"pre_layrnorm.{leaf}"]
         state[f"post_norm.{leaf}"] = torch.zeros(WIDTH)
-        for i in range(LAYERS):
+        for i in range(layers):
             here, there = f"transformer.{i}", f"encoder.layers.{i}"
             thirds = [theirs[f"{there}.self_attn.{n}_proj.{leaf}"] for n in "qkv"]
             state[f"{here}.attn.to_qkv.{leaf}"] = torch.cat(thirds)
