@@ -1,8 +1,9 @@
 """Shared linear layers over memory that every rank reaches, by our own kernels.
 
 "two_shot" moves rows by our kernels and multiplies by the library's GEMM; "fused" does both in one
-kernel, so that the transfer hides behind the arithmetic. Workspaces are laid out once, at the
-largest shape. Knows nothing of how the memory was shared.
+kernel, so that the transfer hides behind the arithmetic; "best" takes for each shape what was
+faster where it was measured. Workspaces are laid out once, at the largest shape. Knows nothing of
+how the memory was shared.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from kernels.peer import (
 
 
 class PeerLinear(CollectiveLinear):
-    """ "two_shot". What our kernels cannot take (row scales, odd widths) goes by the library."""
+    """Rows by our kernels ("two_shot"); row scales and odd widths go by the library."""
 
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
         super().__init__(ranks, config, part, dtype)
@@ -96,7 +97,9 @@ class PeerLinear(CollectiveLinear):
 
 
 class FusedLinear(PeerLinear):
-    """ "fused", for e4m3 layers; others as "two_shot"."""
+    """One kernel for e4m3 layers ("fused"); others as "two_shot"."""
+
+    fused_gather_flops = fused_scatter_flops = float("inf")  # larger GEMMs go by two_shot
 
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
         super().__init__(ranks, config, part, dtype)
@@ -106,7 +109,8 @@ class FusedLinear(PeerLinear):
 
     def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
         padded = _padded(out, x.values.shape[0] * self._ranks.ranks)
-        if layer.scale is None or padded is None:
+        too_large = self._above(self.fused_gather_flops, out, layer)
+        if layer.scale is None or padded is None or too_large:
             super().columns(x, layer, out, mark)
             return
         mark("gemm")  # and what of the exchange it cannot hide
@@ -118,13 +122,17 @@ class FusedLinear(PeerLinear):
         values, scale = _padded(x.values, count), x.scale
         if scale is not None and scale.ndim == 2:
             scale = _padded(scale, count)
-        if layer.scale is None or values is None or scale is None:
+        too_large = self._above(self.fused_scatter_flops, x.values, layer)
+        if layer.scale is None or values is None or scale is None or too_large:
             super().rows(x, layer, out, mark)
             return
         bias = self._bias_of(layer)
         mark("gemm")  # and what of the exchange it cannot hide
         rest = layer.weight, layer.scale, bias, out, self._scatters
         self._call(self._linear_scatter, values, scale, *rest)
+
+    def _above(self, limit: float, all_rows: Tensor, layer: Linear) -> bool:
+        return 2.0 * all_rows.shape[0] * layer.weight.numel() > limit
 
     def _bias_of(self, layer: Linear) -> Tensor:
         """Rank 0's, on every rank: the owner of a row adds it. Fetched at the first forward, which
@@ -141,6 +149,15 @@ class FusedLinear(PeerLinear):
         return bias
 
 
+class BestLinear(FusedLinear):
+    """Whichever was faster ("best"): 748 rows on two H200, exchange beside GEMM against one kernel,
+    us: qkv 106 and 112, ff1 149 and 154, ff2 159 and 163 (1.3 to 1.8e11 operations); cross_q 47 and
+    45, o 59.5 and 57 (0.44e11). One kernel hides the exchange, the library's GEMM is the faster.
+    """
+
+    fused_gather_flops = fused_scatter_flops = 0.8e11
+
+
 def _padded(values: Tensor, count: int) -> Tensor | None:
     """The first rows of a buffer, with its padding: [count, W]; None when there is none behind."""
     needed = (values.storage_offset() + count * values.shape[1]) * values.element_size()
@@ -151,6 +168,7 @@ def _padded(values: Tensor, count: int) -> Tensor | None:
 
 WAYS: dict[str, type[CollectiveLinear]] = {
     "collective": CollectiveLinear, "two_shot": PeerLinear, "fused": FusedLinear,
+    "best": BestLinear,
 }  # fmt: skip
 
 

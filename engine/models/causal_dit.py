@@ -45,7 +45,7 @@ class Way:
     fused_elementwise: bool = True  # residual and gate within the next norm
     scale: str = "tensor"  # static, or "row": dynamic, one a token
     attention: str = "cudnn"  # "ring": ours in place; "ring8": ours with fp8 keys and values
-    communication: str = "collective"  # between ranks: "two_shot", "fused" over peer memory
+    communication: str = "collective"  # between ranks; or "two_shot", "fused", "best"
 
 
 class Buffers:

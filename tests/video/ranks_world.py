@@ -25,6 +25,7 @@ from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
 from engine.parallel import PEER_BYTES, Ranks, join
+from engine.peer_linear import BestLinear
 
 CPU = torch.device("cpu")
 PLAIN = Way(fp8=False)
@@ -65,6 +66,7 @@ CASES = {
     "cross by rows, empty rank": Case(EMPTY, PLAIN, 3, True, (1, 4)),
     "fp8 cross by rows": Case(ODD, Way(communication="fused"), 2, True, (1, 3)),
     "fp8 row cross by rows": Case(EMPTY, Way(scale="row"), 2, True, (1, 4)),
+    "fp8 best": Case(ODD, Way(communication="best")),
     "fp8 row fused": Case(EMPTY, Way(scale="row", communication="fused")),
     "fp8 unfused, exchange fused": Case(ODD, replace(UNFUSED, communication="fused")),
 }
@@ -230,6 +232,8 @@ def world(
 
 def main() -> int:
     torch.set_num_threads(1)
+    # qkv of the small model by itself, the others within one kernel
+    BestLinear.fused_gather_flops = BestLinear.fused_scatter_flops = 4e5
     folder = Path(sys.argv[1])
     if len(sys.argv) > 2:
         chunks = int(sys.argv[2])

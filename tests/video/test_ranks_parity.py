@@ -139,7 +139,7 @@ def test_wrong_configurations_are_refused_with_the_remedy(tmp_path: Path) -> Non
     with pytest.raises(EngineError, match="rank 0 of 3 is alone"):
         Denoiser(config, alone, weights, Way(fp8=False), CPU, torch.float32)
     way = Way(fp8=False, communication="pigeon")
-    with pytest.raises(EngineError, match="'pigeon': use collective, two_shot, fused"):
+    with pytest.raises(EngineError, match="'pigeon': use collective, two_shot, fused, best"):
         Denoiser(config, shard(config), weights, way, CPU, torch.float32)
 
 
