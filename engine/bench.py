@@ -45,11 +45,14 @@ def run_bench(model: str, arguments: list[str], as_json: bool, folders: Folders)
 
     if "--plan" in arguments:
         return _plan(model, arguments, as_json)
-    if model not in BENCHES:
+    if model in BENCHES:
+        module, name = BENCHES[model].split(":")
+        result = getattr(importlib.import_module(module), name)(arguments, folders)
+    elif any(path.exists() for path in folders.checkpoints):
+        result = importlib.import_module("engine.model_bench").installed(model, arguments, folders)
+    else:
         known = ", ".join(BENCHES)
         raise EngineError("unknown_model", f"no benchmark of {model!r}", f"use {known}")
-    module, name = BENCHES[model].split(":")
-    result = getattr(importlib.import_module(module), name)(arguments, folders)
     if as_json:
         emit(result)
     else:

@@ -12,22 +12,27 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
+from engine.arguments import Parser
 from engine.chunk_loop import ChunkLoop, Models
 from engine.clock import HEIGHT, SAMPLES_PER_FRAME, WIDTH
 from engine.decoder import DecodedChunk
 from engine.errors import EngineError
 from engine.folders import Folders
 from engine.framebus import FrameBus
+from engine.machine import describe
 from engine.model_factory import ModelFactory
 from engine.model_jobs import told_when_full
 from engine.models import MODELS
 from engine.models.base import Chunk, Progress
 from engine.models.dit_config import PRESETS
-from engine.models.inventory import room
+from engine.models.inventory import find, room
 from engine.models.loaded import LoadedWeights
+from engine.models.video import default_device
+from engine.progress_line import ProgressLine
 from engine.protocol.messages import ModelBenched
 
 AHEAD = 3  # chunks in flight, as in a session
@@ -118,6 +123,21 @@ def bench_model(
     finally:
         run.close()
     return _report(name, run, models.generator.frames_per_chunk, synthetic)
+
+
+def installed(name: str, arguments: list[str], folders: Folders) -> dict[str, Any]:
+    """For `avatar-engine bench --model DIR`: an installed public model, with its own weights."""
+    parser = Parser(prog="avatar-engine bench --model DIR")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    options = parser.parse_args(arguments)
+    entry, line = find(name, folders), ProgressLine()
+    try:
+        seconds = options.seconds
+        made = bench_model(name, seconds, folders, LoadedWeights(), line.say, lambda: False)
+    finally:
+        line.end()
+    told = {"layout": entry.line, "licence": entry.licence.line}
+    return describe(default_device()) | told | msgspec.structs.asdict(made)
 
 
 def _report(name: str, run: Run, frames: int, synthetic: bool) -> ModelBenched:

@@ -148,3 +148,10 @@ def test_a_model_that_is_not_whole_is_refused_in_one_line(
     assert done.stderr.strip().startswith("avatar-engine: m.safetensors: it lacks 'patch_emb")
     done = render(wan, "--synthetic")
     assert done.returncode == 2 and "has no option 'synthetic'" in done.stderr
+
+
+def test_bench_measures_an_installed_model(wan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["bench", "--model", str(wan), "--json", "--seconds", "1"], {}) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["fps"] > 0 and told["layout"].startswith("Self-Forcing") and not told["synthetic"]
+    assert told["device"] and told["versions"]["torch"]
