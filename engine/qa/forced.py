@@ -12,7 +12,6 @@ import importlib.metadata
 import importlib.util
 import shutil
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import soxr
@@ -39,11 +38,6 @@ def unavailable(language: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=1)
-def _aligner() -> Aligner:
-    return Aligner()
-
-
 def forced_alignment(pcm: np.ndarray, text: str, language: str = "en") -> Alignment:
     """Phones of [n] float32 at 48 kHz that says `text`.
 
@@ -56,7 +50,8 @@ def forced_alignment(pcm: np.ndarray, text: str, language: str = "en") -> Alignm
     if not words_of(text):
         raise EngineError("bad_input", "the text has no words", "write down what is said")
     at_encoder_rate = soxr.resample(np.asarray(pcm, np.float32), SAMPLE_RATE, ENCODER_RATE)
-    found = _aligner().align_words(at_encoder_rate, text, ESPEAK_NAME.get(language, language))
+    # A new one each time (0.2 s): it remembers the loudness of what it heard before.
+    found = Aligner().align_words(at_encoder_rate, text, ESPEAK_NAME.get(language, language))
     segments = [segment for word in found or [] for segment in word.segments]
     if not found or not segments or floor_share(segments) > MOST_AT_FLOOR:
         raise EngineError(
