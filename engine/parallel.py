@@ -182,13 +182,20 @@ class ManyRanks:
         return PeerBuffer.of([part[:count] for part in self._peers.peers], self.rank)
 
     def _mapped(self, count: int) -> PeerBuffer:
+        """Either all ranks succeed or all raise."""
+        parts, reason = [], ""
         try:
             parts = self._symmetric(count) if self.device.type == "cuda" else self._shared(count)
         except (RuntimeError, OSError) as error:
+            reason = _first_line(error)
+        failed = torch.tensor([float(not parts)], device=self.device)
+        self.max_(failed)
+        if failed.item():
+            reason = reason or "another rank has none"
             raise EngineError(
-                "bad_config", f"no memory that all ranks reach: {_first_line(error)}",
+                "bad_config", f"no memory that all ranks reach: {reason}",
                 'use communication "collective", or GPUs joined by NVLink',
-            ) from error  # fmt: skip
+            )  # fmt: skip
         return PeerBuffer.of(parts, self.rank)
 
     def _symmetric(self, count: int) -> list[Tensor]:

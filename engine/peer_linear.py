@@ -37,6 +37,8 @@ from kernels.peer import (
 class PeerLinear(CollectiveLinear):
     """Rows by our kernels ("two_shot"); row scales and odd widths go by the library."""
 
+    way = "two_shot"
+
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
         super().__init__(ranks, config, part, dtype)
         self._lay_out(ranks, config, dtype)
@@ -99,6 +101,7 @@ class PeerLinear(CollectiveLinear):
 class FusedLinear(PeerLinear):
     """One kernel for e4m3 layers ("fused"); others as "two_shot"."""
 
+    way = "fused"
     fused_gather_flops = fused_scatter_flops = float("inf")  # larger GEMMs go by two_shot
 
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
@@ -155,6 +158,7 @@ class BestLinear(FusedLinear):
     45, o 59.5 and 57 (0.44e11). One kernel hides the exchange, the library's GEMM is the faster.
     """
 
+    way = "best"
     fused_gather_flops = fused_scatter_flops = 0.8e11
 
 
@@ -175,10 +179,17 @@ WAYS: dict[str, type[CollectiveLinear]] = {
 def sharded_linear(
     ranks: Ranks, config: DitConfig, part: Shard, communication: str, dtype: torch.dtype
 ) -> ShardedLinear:
-    """The way that `communication` names. Raises EngineError("bad_config") for one unknown."""
+    """The way that `communication` names; its `way` says what it is. "best" is "collective" where
+    ranks have no memory in common. Raises EngineError("bad_config") for one unknown.
+    """
     if communication not in WAYS:
         known = ", ".join(WAYS)
         raise EngineError("bad_config", f"no communication is {communication!r}", f"use {known}")
     if ranks.ranks == 1:
         return WholeLinear(part.width, ranks.device)
-    return WAYS[communication](ranks, config, part, dtype)
+    try:
+        return WAYS[communication](ranks, config, part, dtype)
+    except EngineError as error:  # on every rank, or on none
+        if communication != "best" or error.code != "bad_config":
+            raise
+        return CollectiveLinear(ranks, config, part, dtype)

@@ -24,6 +24,8 @@ from kernels.reference import FP8
 class ShardedLinear(Protocol):
     """How a model applies the layers that its ranks share."""
 
+    way: str  # of `Way.communication`, or "one rank"
+
     def columns(self, x: Activation, layer: Linear, out: Tensor, mark: Marks) -> None:
         """x [share, K], rows of this rank -> out [count, own N]."""
         ...
@@ -54,6 +56,8 @@ class ShardedLinear(Protocol):
 class WholeLinear:
     """One rank: nothing to exchange, norms see every column."""
 
+    way = "one rank"
+
     def __init__(self, width: int, device: torch.device) -> None:
         self._width = width
         self._linear = LinearOp(device)
@@ -80,6 +84,8 @@ class WholeLinear:
 
 class CollectiveLinear:
     """The truth, and the way for shapes that nothing beats: the library's collective and a GEMM."""
+
+    way = "collective"
 
     def __init__(self, ranks: Ranks, config: DitConfig, part: Shard, dtype: torch.dtype) -> None:
         device = ranks.device

@@ -105,6 +105,7 @@ class CausalDit:
         self.mark: Marks = NO_MARKS
         self._linear = LinearOp(device)
         self._shared = sharded_linear(self._ranks, config, part, way.communication, dtype)
+        self.communication = self._shared.way  # what it came to
         if part.cross_by_rows and self._ranks.ranks == 1:
             raise EngineError(
                 "bad_config", f"rank {part.rank} of {part.ranks} is alone and would attend by rows",

@@ -24,8 +24,8 @@ from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.dit_weights import synthetic_weights
-from engine.parallel import PEER_BYTES, Ranks, join
-from engine.peer_linear import BestLinear
+from engine.parallel import PEER_BYTES, ManyRanks, Ranks, join
+from engine.peer_linear import BestLinear, sharded_linear
 
 CPU = torch.device("cpu")
 PLAIN = Way(fp8=False)
@@ -138,7 +138,23 @@ def refusals(group: Ranks) -> dict[str, np.ndarray]:
             said.append("")
         except EngineError as error:
             said.append(str(error))
-    return {"refusals": np.array(said)}
+    return {"refusals": np.array(said), "without peers": np.array(without_peers(group))}
+
+
+def without_peers(group: Ranks) -> str:
+    """The exchange that "best" comes to when one rank alone cannot share memory."""
+
+    part = shard(ODD, group.rank, group.ranks)
+    if isinstance(group, ManyRanks):
+        group._peers, mapped = None, group._shared
+
+        def refuse(count: int) -> list[torch.Tensor]:
+            mapped(count)
+            raise OSError(12, "no room to map it")
+
+        if group.rank == 1:
+            group._shared = refuse  # type: ignore[method-assign]
+    return sharded_linear(group, ODD, part, "best", torch.float32).way
 
 
 def resident_bytes(peak: bool = False) -> int:

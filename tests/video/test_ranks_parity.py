@@ -149,6 +149,7 @@ def test_a_group_is_set_up_once(results: Results, world: int) -> None:
         again, larger = results[world, rank]["refusals"]
         assert "start each rank in a process of its own" in again
         assert "bytes of peer memory asked for" in larger and "restart the engine" in larger
+        assert results[world, rank]["without peers"] == "collective"
 
 
 def test_seven_ranks_of_sixty_heads_pad() -> None:
