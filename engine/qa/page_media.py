@@ -1,0 +1,93 @@
+"""Pictures and preview videos of the report, small enough to lie inside one page as data URIs.
+
+Knows nothing of scores: it takes a video file and a moment.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+from av.error import FFmpegError
+
+STRIP_FRAMES = 12  # half a second at 24 fps, every frame: a strip of every second frame hides a lag
+STRIP_HEIGHT = 150
+PREVIEW_WIDTH = 240  # a preview is 60 to 200 KB
+
+
+def film_strip(video: Path, worst_s: float) -> str:
+    """A JPEG data URI of the half second in the middle of the worst second; empty if unreadable."""
+    begin = worst_s + 0.25
+    pictures: list[np.ndarray] = []
+    for at, picture in _frames(video):
+        if at >= begin - 1e-3:
+            scale = STRIP_HEIGHT / picture.shape[0]
+            size = (max(1, round(picture.shape[1] * scale)), STRIP_HEIGHT)
+            pictures.append(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
+        if len(pictures) == STRIP_FRAMES:
+            break
+    if not pictures:
+        return ""
+    good, data = cv2.imencode(".jpg", np.hstack(pictures), [cv2.IMWRITE_JPEG_QUALITY, 82])
+    return _uri("image/jpeg", data.tobytes()) if good else ""
+
+
+def preview(video: Path) -> str:
+    """The whole clip with its sound, 240 pixels wide, as an MP4 data URI; empty if unreadable."""
+    target = io.BytesIO()
+    try:
+        with av.open(str(video)) as source, av.open(target, "w", format="mp4") as out:
+            _transcode(source, out)
+    except (FFmpegError, OSError, ValueError, StopIteration):
+        return ""
+    return _uri("video/mp4", target.getvalue())
+
+
+def _transcode(source: Any, out: Any) -> None:
+    picture = source.streams.video[0]
+    sound = next(iter(source.streams.audio), None)
+    height = (
+        round(PREVIEW_WIDTH * picture.codec_context.height / picture.codec_context.width / 2) * 2
+    )
+    options = {"crf": "30", "preset": "veryfast", "threads": "1"}
+    video = out.add_stream("libx264", rate=picture.average_rate, options=options)
+    video.width, video.height, video.pix_fmt = PREVIEW_WIDTH, height, "yuv420p"
+    audio = out.add_stream("aac", rate=24_000, layout="mono") if sound is not None else None
+    if audio is not None:
+        audio.bit_rate = 32_000
+    resampler = av.AudioResampler("fltp", "mono", 24_000)
+    streams = [s for s in (picture, sound) if s is not None]
+    for frame in source.decode(*streams):
+        if isinstance(frame, av.VideoFrame):
+            small = frame.reformat(PREVIEW_WIDTH, height, "yuv420p", interpolation="AREA")
+            small.pict_type = 0
+            out.mux(video.encode(small))
+        elif audio is not None:
+            for piece in resampler.resample(frame):
+                out.mux(audio.encode(piece))
+    out.mux(video.encode(None))
+    if audio is not None:
+        for piece in resampler.resample(None):
+            out.mux(audio.encode(piece))
+        out.mux(audio.encode(None))
+
+
+def _frames(video: Path) -> Iterator[tuple[float, np.ndarray]]:
+    """(seconds, BGR picture) of every frame; ends where the file does."""
+    try:
+        with av.open(str(video)) as source:
+            for i, frame in enumerate(source.decode(video=0)):
+                at = frame.time if frame.time is not None else i / 24
+                yield at, frame.to_ndarray(format="bgr24")
+    except (FFmpegError, OSError, ValueError, IndexError):
+        return
+
+
+def _uri(kind: str, data: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
