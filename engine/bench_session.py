@@ -227,7 +227,8 @@ def interrupted(talker: Talker, pcm: np.ndarray) -> dict[str, float | None]:
     first = next((at for at, e, _ in talker.arrived if e == talker.epoch), None)
     stale = [at for at, e, _ in talker.arrived if e < talker.epoch and at > answered]
     return {
-        "answer_ms": 1000 * (answered - begun), "next_picture_ms": 1000 * (first - begun) if first else None,
+        "answer_ms": 1000 * (answered - begun),
+        "next_picture_ms": 1000 * (first - begun) if first else None,
         "old_pictures_after_answer": len(stale),
     }  # fmt: skip
 
