@@ -102,18 +102,20 @@ def refusal(measured: Measured, facts: VideoFacts | None, sound_s: float) -> str
         return f"no face in any of {n} frames: show one face, larger and from the front"
     if missing > MOST_MISSING * n:
         return f"no face in {missing} of {n} frames, at most {MOST_MISSING:.0%} may lack one"
-    fps = facts.fps if facts else FPS
-    if n / fps * FPS < LEAST_FRAMES:
-        return f"{n / fps:.2f} s long, at least {LEAST_FRAMES / FPS:.1f} s are needed"
-    if facts is None:
-        return ""
+    shown_s = facts.shown_s if facts else n / FPS
+    if shown_s * FPS < LEAST_FRAMES - 0.5:
+        return f"{shown_s:.2f} s long, at least {LEAST_FRAMES / FPS:.1f} s are needed"
+    return "" if facts is None else _refused_file(facts, shown_s, sound_s)
+
+
+def _refused_file(facts: VideoFacts, shown_s: float, sound_s: float) -> str:
     if facts.damage:
-        return f"damaged after {n / fps:.2f} s ({facts.damage}): repair it or cut it there"
+        return f"damaged after {shown_s:.2f} s ({facts.damage}): repair it or cut it there"
     uneven = checks.rate_error_ms(facts)
-    if uneven is not None and uneven > MOST_UNEVEN * 1000 / fps:
+    if uneven is not None and uneven > MOST_UNEVEN * 1000 / facts.fps:
         return f"frame intervals vary by {uneven:.0f} ms: re-encode it at a constant rate"
-    if n / fps < LEAST_OF_SOUND * sound_s:
-        return f"the picture ends after {n / fps:.2f} s of {sound_s:.2f} s of sound"
+    if shown_s < LEAST_OF_SOUND * sound_s:
+        return f"the picture ends after {shown_s:.2f} s of {sound_s:.2f} s of sound"
     return ""
 
 

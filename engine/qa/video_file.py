@@ -49,6 +49,11 @@ class VideoFacts:
         return 1 / float(np.median(gaps)) if len(gaps) and np.median(gaps) > 0 else self.said_fps
 
     @property
+    def shown_s(self) -> float:
+        """From the first frame to the end of the last."""
+        return float(np.ptp(self.starts_s)) + 1 / max(self.fps, 1e-6)
+
+    @property
     def middles_s(self) -> np.ndarray:
         """[n] the middle of each frame's time on screen; 0 = the sound's first sample."""
         start = self.sound_start_s if np.isfinite(self.sound_start_s) else 0.0

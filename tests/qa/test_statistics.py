@@ -1,0 +1,142 @@
+"""Intervals, families and verdicts; the same twice passes, every real loss fails."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.errors import EngineError
+from engine.qa.compare import compare, power
+from engine.qa.limits import RULES, make_score
+from engine.qa.report import Better, ClipResult, Score, Verdict
+from engine.qa.statistics import bootstrap_means, clips_needed, holm, paired, rerun_band, verdict
+
+
+def results(values: np.ndarray, seed: int = 0, scorer: str = "s", **more: object):
+    return [
+        ClipResult(
+            f"clip{i:02d}", scorer, seed=seed,
+            scores=[make_score("headline", v), make_score("r0", v + 0.05)], **more,
+        )
+        for i, v in enumerate(values)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def clips() -> np.ndarray:
+    return np.random.default_rng(7).uniform(0.5, 0.9, 53)
+
+
+def test_interval_is_scipys(clips):
+    differences = clips - 0.65
+    found = paired(differences)
+    theirs = stats.bootstrap(
+        (differences,), np.mean, n_resamples=10_000, method="percentile", random_state=1
+    ).confidence_interval
+    assert found.low95 == pytest.approx(theirs.low, abs=0.002)
+    assert found.high95 == pytest.approx(theirs.high, abs=0.002)
+    sem = differences.std(ddof=1) / np.sqrt(53)
+    assert found.high90 - found.low90 == pytest.approx(2 * 1.645 * sem, rel=0.05)
+
+
+def test_seeded(clips):
+    assert (bootstrap_means(clips) == bootstrap_means(clips)).all()
+    assert not (bootstrap_means(clips) == bootstrap_means(clips, seed=2)).all()
+
+
+def test_coverage_of_the_interval():
+    rng = np.random.default_rng(11)
+    inside = [(p := paired(rng.normal(0, 1, 30))).low95 <= 0 <= p.high95 for _ in range(200)]
+    assert 0.88 <= np.mean(inside) <= 0.98
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_band_is_of_means():
+    assert rerun_band(np.array([[1.0, 2.0], [1.0, 3.0], [0.0, 2.0]])) == pytest.approx(1.0)
+    assert rerun_band(np.array([[1.0, 2.0]])) == 0.0
+
+
+def test_the_same_twice_passes(clips):
+    found = compare(results(clips), results(clips))
+    assert found.verdict is Verdict.SAME and found.exit_status == 0
+    assert all(d.mean == d.low95 == d.high95 == 0 for d in found.differences)
+
+
+def test_a_small_change_is_the_same_and_a_large_one_is_worse(clips):
+    noise = np.random.default_rng(1).normal(0, 0.03, 53)
+    assert compare(results(clips), results(clips + noise - 0.01)).verdict is Verdict.SAME
+    worse = compare(results(clips), results(clips + noise - 0.15))
+    assert worse.verdict is Verdict.WORSE and worse.exit_status == 1
+    assert worse.words.startswith("worse: headline -0.1") and "worse in r0" in worse.words
+    assert compare(results(clips), results(clips + noise + 0.15)).verdict is Verdict.BETTER
+
+
+def test_few_noisy_clips_are_undecided_and_say_how_many_would_do(clips):
+    few = clips[:8]
+    change = np.array([-0.15, 0.12, -0.2, 0.1, 0.08, -0.16, 0.06, -0.09])  # mean -0.03, sd 0.13
+    found = compare(results(few), results(few + change))
+    first = found.differences[0]
+    assert found.verdict is Verdict.UNDECIDED and found.exit_status == 1
+    assert first.clips_needed > 8 and f"{first.clips_needed} clips" in found.words
+
+
+def test_clips_needed_are_enough():
+    """With that many clips nine of ten experiments with equal truth pass."""
+    pilot = paired(np.random.default_rng(3).normal(0, 0.1, 20))
+    pilot = type(pilot)(20, 0.0, 0, 0, 0, 0, 1, 1, 0.1)
+    n = clips_needed(pilot, 0.05)
+    assert power(0.1, n, 0.05) >= 0.75
+    rng = np.random.default_rng(4)
+    passed = [
+        verdict(p := paired(rng.normal(0, 0.1, n)), 0.05, 0.0, p.p_worse, p.p_better)
+        in (Verdict.SAME, Verdict.BETTER)
+        for _ in range(60)
+    ]
+    assert np.mean(passed) >= 0.8
+
+
+def test_a_loss_within_the_rerun_band_is_not_called_worse(clips):
+    a = [r for s, shift in enumerate((0.0, 0.12, -0.08)) for r in results(clips + shift, s)]
+    b = results(clips - 0.1)
+    found = compare(a, b)
+    assert found.differences[0].band == pytest.approx(0.2)
+    assert found.verdict is Verdict.UNDECIDED
+
+
+def test_different_scorers_are_refused(clips):
+    with pytest.raises(EngineError, match="2 different scorers"):
+        compare(results(clips), results(clips, scorer="t"))
+    with pytest.raises(EngineError, match="no scored clip in common"):
+        compare(results(clips), [])
+
+
+def test_a_clip_that_breaks_makes_b_worse(clips):
+    b = results(clips)
+    b[3] = ClipResult("clip03", "s", failed="no face")
+    found = compare(results(clips), b)
+    assert found.verdict is Verdict.WORSE and found.failed == ["clip03: no face"]
+    assert compare(b, b).verdict is Verdict.SAME  # broken in both: nothing new
+
+
+def test_scores_know_their_direction():
+    offset = make_score("offset", -1.0)
+    assert offset.passed and offset.badness == 0.0
+    assert make_score("offset", 1.5).badness == pytest.approx(1.0)
+    assert make_score("r0", 0.7).badness == -0.7
+    assert make_score("rest_jitter", 0.2).passed is False
+    skipped = make_score("r0", None, 0, "no transcript")
+    assert skipped.passed is None and skipped.badness is None
+    assert all(rule.says and rule.better in Better for rule in RULES.values())
+
+
+def test_results_survive_json(clips):
+    result = results(clips[:1])[0]
+    again = msgspec.json.decode(msgspec.json.encode(result), type=ClipResult)
+    assert again == result and isinstance(again.scores[0], Score)
