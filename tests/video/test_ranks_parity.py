@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from engine.errors import EngineError
+from engine.memoryplan import plan
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import preset, shard
 from engine.models.dit_weights import synthetic_weights
-from engine.parallel import OneRank, join, rows_of
+from engine.parallel import PEER_BYTES, OneRank, join, rows_of
 from tests.video import ranks_world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +156,12 @@ def test_a_group_is_set_up_once(results: Results, world: int) -> None:
 def test_seven_ranks_of_sixty_heads_pad() -> None:
     shares = [shard(preset("avatar-57b"), rank, 7).heads for rank in range(7)]
     assert shares == [9] * 7
+
+
+def test_the_plan_counts_the_exchange_and_whole_cross_weights() -> None:
+    config, way = preset("avatar-57b"), Way(communication="best")
+    heads = plan(config, shard(config, 0, 3), way).parts
+    rows = plan(config, shard(config, 0, 3, cross_rows=True), way).parts
+    assert heads["exchange"] > PEER_BYTES
+    assert 4.6e9 < rows["weights"] - heads["weights"] < 4.8e9  # two thirds of 120 matrices
+    assert plan(config, shard(config), way).parts["exchange"] == 0
