@@ -93,7 +93,7 @@ class RankBody:
 def stages(result: Any) -> dict[str, float]:
     """Milliseconds that a call measured of itself."""
     if isinstance(result, Latents):
-        return result.stage_ms
+        return result.stage_ms | {"comm": result.comm_ms}
     return result if isinstance(result, dict) else {}
 
 

@@ -7,6 +7,7 @@ inherited by descriptor and vanishes with the processes. Knows nothing of links 
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from typing import Any
@@ -54,7 +55,7 @@ class LatentsBuffer:
         return self._bytes[place, :count].view(dtype).reshape(shape)
 
     def close(self) -> None:
-        """Views handed out before must be gone."""
         del self._bytes
-        self._memory.close()
+        with contextlib.suppress(BufferError):  # a call that failed holds a view still
+            self._memory.close()
         os.close(self.descriptor)

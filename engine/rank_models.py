@@ -57,8 +57,11 @@ class RankedGenerator:
         )
         latents, others = self._group.denoise(body)
         first = self._group.seats[0]
-        for seat, ms in {first: latents.stage_ms, **others}.items():
-            latents.rank_times.append(RankTime(seat.number, "denoise", seat.device, ms["denoise"]))
+        ours = latents.stage_ms | {"comm": latents.comm_ms}
+        for seat, ms in {first: ours, **others}.items():
+            latents.rank_times.append(
+                RankTime(seat.number, "denoise", seat.device, ms["denoise"], ms["comm"])
+            )
         return latents
 
     def set_settings(self, settings: dict[str, float]) -> None:

@@ -90,7 +90,7 @@ class DenoisePart(Part):
         self.generator.reset()
 
     def close(self, message: rm.Close) -> None:
-        self.generator = None  # graphs that captured collectives go before the group does
+        del self.generator  # graphs that captured collectives go before the group does
         if self._ranks is not None:
             self._ranks.close()
 

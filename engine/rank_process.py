@@ -26,7 +26,10 @@ from engine.rank_link import RankLink
 from engine.supervision import Liveness
 
 ROOT = Path(__file__).resolve().parents[1]  # where `python -m engine.rank_body` finds the package
+# Before torch is imported: a thread a core for every rank takes 40 times as long (measured, gloo).
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 READY_S = 90.0  # imports: eight ranks read torch and CUDA's libraries from a cold disk at once
+ENDING_S = 0.3  # from the end of its link to its exit status
 STDERR_KEPT = 8_192  # bytes: a report of some sixty lines
 
 
@@ -72,6 +75,7 @@ class RankProcess:
         self.liveness = Liveness(now, ready_timeout_s=READY_S)
         self.failure: rm.RankFailed | None = None
         self.is_gone = False  # its end of the link is closed
+        self._gone_at = 0.0
         self.closing = False  # it was asked to leave: that it goes is no failure
         self._next_number = 0
         self._stderr: deque[bytes] = deque()
@@ -89,6 +93,7 @@ class RankProcess:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, pass_fds=[*descriptors, *inherited],
+                env={**os.environ, **ONE_THREAD},
             )  # fmt: skip
         self.link = RankLink(ours)
         assert self.process.stderr is not None
@@ -107,6 +112,7 @@ class RankProcess:
         """What has arrived, its signs of life taken note of."""
         arrived = None if self.is_gone else self.link.receive(0)
         if arrived is None:
+            self._gone_at = self._gone_at or now
             self.is_gone = True
             return []
         messages = [rm.decode_from_rank(data) for data in arrived]
@@ -147,8 +153,8 @@ class RankProcess:
         return f"ended with status {status}" + (f" ({tail[-1]})" if tail else "")
 
     def _silence(self, now: float) -> str:
-        if self.is_gone:
-            return "closed its link"
+        if self.is_gone:  # its end is known in a moment, and says more
+            return "closed its link" if now - self._gone_at > ENDING_S else ""
         return self.liveness.verdict(now)
 
     def close(self, timeout_s: float) -> None:

@@ -43,6 +43,7 @@ class Latents:
     frame_count: int
     values: Any  # portrait: [frames, COUNT] float32 motion tokens; video: [C, 1, H/16, W/16]
     stage_ms: dict[str, float] = field(default_factory=dict)  # "encode", "denoise", ...
+    comm_ms: float = 0.0  # of "denoise", between several ranks
     rank_times: list[RankTime] = field(default_factory=list)  # with several ranks, of each
 
 

@@ -87,6 +87,7 @@ class VideoGenerator:
         self._handed = 0
         self._ranks: Ranks | None = None
         self._decodes_here = True
+        self._comm_ms = 0.0  # of a chunk, measured once
         self.denoiser: Denoiser | None = None
 
     def join(self, ranks: Ranks, decodes_here: bool) -> None:
@@ -136,6 +137,15 @@ class VideoGenerator:
         weights = self.conditioning.weights(part, device, dtype, way.fp8, progress)
         return Denoiser(config, part, weights, way, device, dtype, self._seed, ranks)
 
+    def _measure_comm(self, denoiser: Denoiser, progress: Progress) -> None:
+        """What a chunk spends between the ranks: recorded graphs cannot be asked while they run."""
+        if self._ranks is None or self._ranks.ranks == 1:
+            return
+        progress(0.9, "measuring the exchange between GPUs")
+        denoiser.cache.begin()
+        self._comm_ms = denoiser.forward_parts(warm=4).get("comm", 0.0) * self.config.forwards
+        denoiser.reset()
+
     def _prefill(self, denoiser: Denoiser, character: Any, progress: Progress) -> None:
         progress(0.6, "encoding the picture")
         given = self.conditioning.picture(character.canvas.pixels, self.device)
@@ -161,6 +171,8 @@ class VideoGenerator:
     def step(self, chunk: Chunk) -> Latents:
         """One chunk; waits once, at its end, for the device."""
         assert self.denoiser is not None, "prepare comes first"
+        if self._ranks is not None:
+            self._ranks.wait_ms()  # what preparing waited is not this chunk's
         begun = time.perf_counter()
         with self._lane, torch.inference_mode():
             sound = self.conditioning.sound(chunk.pcm)
@@ -173,8 +185,9 @@ class VideoGenerator:
         self._lane.wait()
         done = time.perf_counter()
         stages = {"encode": 1000 * (encoded - begun), "denoise": 1000 * (done - encoded)}
+        comm_ms = (self._ranks.wait_ms() if self._ranks else 0.0) or self._comm_ms
         return Latents(
-            chunk.epoch, chunk.index, chunk.first_frame, chunk.frame_count, values, stages
+            chunk.epoch, chunk.index, chunk.first_frame, chunk.frame_count, values, stages, comm_ms
         )
 
     def set_settings(self, settings: dict[str, float]) -> None:
