@@ -59,7 +59,7 @@ class StillFrames:
             self._known = self._measurer.measured()
         assert self._known is not None
         at = np.array([self._rows[key] for key in keys])
-        same = np.array([False, *(a == b for a, b in zip(keys[1:], keys[:-1], strict=True))])
+        same = np.array([True, *(a == b for a, b in zip(keys[1:], keys[:-1], strict=True))])
         return Measured(
             frame_times(len(keys)), self._known.landmarks[at], self._known.strips[at],
             self._known.luma[at], np.where(same, 0.0, 1.0), self._known.sharp[at],
