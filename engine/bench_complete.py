@@ -1,18 +1,21 @@
 """A whole video model on one device: audio in, pictures out, decoding included.
 
 Generator and decoder run on a thread each, as in a live session, as fast as they go.
-`python -m engine.bench_complete --model avatar-5b --chunks 3000`. Synthetic weights. Knows nothing
-of sockets, of encoding to a file or of screens.
+`python -m engine.bench_complete --model avatar-5b --chunks 3000`; with `--peers` the same geometry
+also with the window and the arithmetic of open systems, in the same process and with the same
+decoder. Synthetic weights. Knows nothing of sockets, of encoding to a file or of screens.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import queue
 import sys
 import threading
 import time
+from dataclasses import replace
 from statistics import median
 from types import SimpleNamespace
 from typing import Any
@@ -26,17 +29,21 @@ from engine.machine import describe, say
 from engine.memoryplan import plan
 from engine.models.base import Chunk, Latents
 from engine.models.causal_dit import Way
-from engine.models.conditioning import vae_config
-from engine.models.dit_config import shard
+from engine.models.conditioning import SyntheticConditioning, shown_frames, vae_config
+from engine.models.dit_config import DitConfig, preset, scheduled, shard
 from engine.models.vae_memory import decoder_bytes
-from engine.models.video import (
-    VideoDecoder,
-    VideoGenerator,
-    preset_decoder,
-    preset_generator,
-)
+from engine.models.video import VideoDecoder, VideoGenerator
 
+PLAIN = Way(fp8=False, fused_quantise=False, fused_elementwise=False)
+# name -> (way, whose it is); None is ours, with graphs
+ROWS: dict[str, tuple[Way | None, str]] = {
+    "ours": (None, "ring, fp8, fused, graphs"),
+    "peers: rerope": (replace(PLAIN, cache="rerope"), "bf16; LightX2V, LongLive relative"),
+    "peers: shift": (replace(PLAIN, cache="shift"), "bf16; Self-Forcing family"),
+    "ring, else as peers": (PLAIN, "bf16; what the window alone changes"),
+}
 WARM_UP = 12  # chunks: the window fills and the clocks settle
+PEER_SECONDS = 8.0  # of each row, its warm-up not counted
 
 
 def speech_like(chunk: int, samples: int) -> np.ndarray:
@@ -73,18 +80,20 @@ class Complete:
         self.times: list[float] = []
         self.denoise: list[float] = []
         self.decode: list[float] = []
-        self.frames = [np.empty((HEIGHT, WIDTH, 4), np.uint8) for _ in range(4)]
+        self.shown = generator.frames_per_chunk
+        self.frames = [np.empty((HEIGHT, WIDTH, 4), np.uint8) for _ in range(self.shown)]
 
     def run(self, chunks: int, seconds: float = float("inf")) -> float:
         """Until either is reached. Returns seconds to the first chunk's pictures."""
         thread = threading.Thread(target=self._decode_all, name="decoder")
         thread.start()
-        samples = 4 * SAMPLES_PER_FRAME
+        n = self.shown
+        samples = n * SAMPLES_PER_FRAME
         begun = time.perf_counter()
         for i in range(chunks):
             if time.perf_counter() - begun > seconds:
                 break
-            latents = self.generator.step(Chunk(0, i, 4 * i, 4, speech_like(i, samples)))
+            latents = self.generator.step(Chunk(0, i, n * i, n, speech_like(i, samples)))
             self.denoise.append(latents.stage_ms["denoise"])
             self.waiting.put(latents)
         self.waiting.put(None)
@@ -100,20 +109,50 @@ class Complete:
 
 
 def bench(
-    model: str, chunks: int, fp8_decoder: bool = False, seconds: float = float("inf")
-) -> dict[str, Any]:
-    """The report of `chunks` chunks after a warm-up, memory watched throughout."""
-    generator, decoder = (
-        preset_generator(model, synthetic=1),
-        preset_decoder(model, int(fp8_decoder)),
-    )
-    character = any_character()
-    begun = time.perf_counter()
-    for part in (generator, decoder):
-        part.prepare(character, {}, lambda done, what: None)
-    ready_s = time.perf_counter() - begun
+    config: DitConfig, chunks: int, fp8_decoder: bool = False, seconds: float = float("inf"),
+    peers: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Our row's report, memory watched throughout; `peers` adds `rows`, each like the report."""
+    decoder = VideoDecoder(SyntheticConditioning(config), fp8_decoder)
+    character, device = any_character(), decoder.device
+    decoder.prepare(character, {}, lambda done, what: None)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in ROWS if peers else ["ours"]:
+        try:
+            rows[name] = row_of(name, config, decoder, character, chunks, seconds)
+        except (EngineError, torch.OutOfMemoryError) as error:
+            rows[name] = {"failed": str(error).splitlines()[0]}
+        gc.collect()
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        say(_line(name, rows[name]))
+    report = describe(device) | {
+        "model": config.name, "weights": "synthetic", "grid": config.grid,
+        "tokens": config.tokens, "steps": config.steps, "forwards": config.forwards,
+        "latent_frames": config.frames, "window_frames": config.frames * config.ring_chunks,
+        "sink_tokens": config.sink_tokens, "pictures": config.pixel_frames,
+        "native_fps": config.native_fps,
+        "pixels": list(decoder.vae.pictures.shape[1:3]) if decoder.vae else [],
+        "decoder": "fp8" if fp8_decoder else "bf16" if device.type == "cuda" else "fp32",
+    }  # fmt: skip
+    return report | rows["ours"] | ({"rows": rows} if peers else {})
+
+
+def row_of(
+    name: str, config: DitConfig, decoder: VideoDecoder, character: Any, chunks: int,
+    seconds: float,
+) -> dict[str, Any]:  # fmt: skip
+    """One way of running the model, from a bare generator on."""
+    way, what = ROWS[name]
+    generator = VideoGenerator(SyntheticConditioning(config), way=way)
     device = generator.device
-    Complete(generator, decoder).run(WARM_UP)
+    begun = time.perf_counter()
+    generator.prepare(character, {}, lambda done, what: None)
+    ready_s = time.perf_counter() - begun
+    Complete(generator, decoder).run(min(WARM_UP, config.ring_chunks + 2))
+    prepared = memory(device).get("peak", 0)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     generator.reset()
     decoder.reset()
     before = memory(device)
@@ -121,24 +160,32 @@ def bench(
     first_s = run.run(chunks, seconds)
     after = memory(device)
     steady = np.diff(run.times) * 1000
-    report = describe(device) | {
-        "model": model, "weights": "synthetic", "chunks": len(run.times),
-        "frames": 4 * len(run.times),
-        "decoder": "fp8" if fp8_decoder else "bf16" if device.type == "cuda" else "fp32",
+    pictures, due_ms = config.pixel_frames, 1000 * shown_frames(config) / FPS
+    row = {
+        "way": what, "chunks": len(run.times), "frames": pictures * len(run.times),
         "ready_s": ready_s, "first_chunk_ms": 1000 * first_s,
-        "fps_with_decode": 4000 / float(steady.mean()),
-        "chunk": percentiles(steady.tolist()),
-        "late_chunks": int((steady > 4000 / FPS).sum()),
+        "fps_with_decode": 1000 * pictures / float(steady.mean()),
+        "chunk": percentiles(steady.tolist()), "due_ms": due_ms,
+        "late_chunks": int((steady > due_ms).sum()),
         "denoise": percentiles(run.denoise), "decode": percentiles(run.decode),
-        "peak_memory_bytes": after.get("peak", 0),
+        "peak_memory_bytes": after.get("peak", 0), "prepare_peak_bytes": prepared,
         "memory_growth_bytes": {k: after[k] - before[k] for k in after},
     }  # fmt: skip
     if device.type == "cuda":
-        config = generator.config
-        report["planned_bytes"] = plan(
-            config, shard(config), Way(), decoder_bytes(vae_config(config))
-        ).total
-    return report
+        beside = decoder_bytes(vae_config(config))
+        row["planned_bytes"] = plan(config, shard(config), way or Way(), beside).total
+    return row
+
+
+def _line(name: str, row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return f"{name:22s} failed: {row['failed']}"
+    memory_gib = row["peak_memory_bytes"] / (1 << 30)
+    return (
+        f"{name:22s} step {row['denoise']['p50_ms']:.1f} ms, decode {row['decode']['p50_ms']:.1f}, "
+        f"{row['fps_with_decode']:.1f} pictures/s, first {row['first_chunk_ms']:.0f} ms, "
+        f"peak {memory_gib:.1f} GiB ({row['way']})"
+    )
 
 
 def memory(device: torch.device) -> dict[str, int]:
@@ -157,16 +204,37 @@ def complete(model: str, argv: list[str] | None) -> dict[str, Any]:
     """The report for command-line arguments. Raises EngineError."""
     parser = argparse.ArgumentParser(prog="engine.bench_complete", description=__doc__)
     parser.add_argument("--model", default=model)
+    parser.add_argument("--synthetic", action="store_true", help="the only weights it knows")
     parser.add_argument("--chunks", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--seconds", type=float, help="stop a row after so long")
     parser.add_argument("--fp8-decoder", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="also with the window of open systems")
+    parser.add_argument("--grid", help="tokens down x across a latent frame, as 52x30")
+    parser.add_argument("--schedule", help="steps and window of a release, see schedules.py")
+    parser.add_argument("--layers", type=int, help="fewer layers, for a quick look")
     args = parser.parse_args(argv)
-    if args.model != "tiny" and not torch.cuda.is_available():
+    if not args.model.startswith("tiny") and not torch.cuda.is_available():
         raise EngineError(
             "bad_config", f"{args.model} needs a CUDA GPU and this machine has none",
             "run it on an H100 or H200, or use --model tiny",
         )  # fmt: skip
-    return bench(args.model, args.chunks, args.fp8_decoder, args.seconds)
+    seconds = args.seconds or (PEER_SECONDS if args.peers else float("inf"))
+    return bench(configured(args), args.chunks, args.fp8_decoder, seconds, args.peers)
+
+
+def configured(args: argparse.Namespace) -> DitConfig:
+    """The preset with what the command line changes. Raises EngineError."""
+    config = preset(args.model)
+    if args.schedule:
+        config = scheduled(config, args.schedule)
+    if args.layers:
+        config = replace(config, layers=args.layers)
+    if not args.grid:
+        return config
+    parts = args.grid.split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) for part in parts):
+        raise EngineError("bad_input", f"--grid {args.grid!r} is no grid", "write it as 52x30")
+    return replace(config, grid=(int(parts[0]), int(parts[1])))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -52,7 +52,8 @@ def plan(config: DitConfig, part: Shard, way: Way, decoder_bytes: int = 0) -> Me
     columns = 4 * part.width + 2 * part.cross_width + 2 * part.hidden
     matrix = config.layers * config.width * columns
     context_kv = config.layers * 2 * part.width * config.width
-    embeddings = 2 * config.width * (2 * config.token_channels + 8 * config.width + 400)
+    channels = config.token_channels + config.input_channels
+    embeddings = 2 * config.width * (channels + 8 * config.width + config.text_features + 400)
     modulation = 4 * (config.forwards + 2) * config.layers * 6 * config.width
     parts = {
         "weights": weight_bytes * (matrix + context_kv) + embeddings,
@@ -66,9 +67,24 @@ def plan(config: DitConfig, part: Shard, way: Way, decoder_bytes: int = 0) -> Me
         "graphs": GRAPH_POOL,
         "cuda": CUDA_CONTEXT,
     }
+    if config.speech is not None:
+        parts["sound"] = _sound_bytes(config, part, weight_bytes)
     if decoder_bytes:
         parts["decoder"] = decoder_bytes
     return MemoryPlan(config.name, part.ranks, parts)
+
+
+def _sound_bytes(config: DitConfig, part: Shard, weight_bytes: int) -> int:
+    """What S2V adds: injections, the norms that sound modulates, its encoder, condition tokens."""
+    assert config.speech is not None
+    speech, width = config.speech, config.width
+    places = len(speech.layers)
+    attention = places * 4 * part.width * width * weight_bytes
+    norms = places * 2 * width * width * 2
+    packs = 2 * width * config.token_channels * (1 + 8 + 64)
+    encoder = 4 * (3 * speech.features * width * (speech.tokens + 1) // 4 + 4 * width * width)
+    tokens = config.tokens * width * 2 + config.sink_tokens * width * (4 + 2)
+    return attention + norms + packs + encoder + tokens
 
 
 def _window_bytes(config: DitConfig, part: Shard, way: Way) -> int:

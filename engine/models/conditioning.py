@@ -21,9 +21,12 @@ from engine.models.causal_vae import CausalVae
 from engine.models.dit_config import DitConfig, Shard
 from engine.models.dit_weights import DitWeights, synthetic_weights
 from engine.models.picture_inputs import PictureInputs
+from engine.models.synthetic_source import SyntheticSource
 from engine.models.taehv import TinyDecoder
 from engine.models.vae_config import VaeConfig, wan_2_1, wan_2_2
 from engine.models.vae_weights import synthetic_vae_weights
+from engine.models.wan_keys import wan_keys
+from engine.models.wan_weights import build_weights
 
 Cancelled = Callable[[], bool]
 
@@ -110,7 +113,10 @@ class SyntheticConditioning:
         self, part: Shard, device: torch.device, dtype: torch.dtype, fp8: bool, progress: Progress
     ) -> DitWeights:
         progress(0.0, "making synthetic weights")
-        return synthetic_weights(self.config, part, device, dtype, fp8)
+        if not self.config.text_features:
+            return synthetic_weights(self.config, part, device, dtype, fp8)
+        source = SyntheticSource(wan_keys(self.config), device, dtype, fp8)
+        return build_weights(self.config, part, source)
 
     def text(self, device: torch.device, progress: Progress) -> Tensor:
         source = torch.Generator(device).manual_seed(7)
@@ -137,6 +143,13 @@ class SyntheticConditioning:
         """Nothing to build."""
 
     def sound(self, pcm: np.ndarray) -> Tensor:
+        config, speech = self.config, self.config.speech
+        if speech is not None:  # as loud as a sound encoder's states, which nobody made
+            seed = torch.Generator().manual_seed(int(1e6 * float(np.abs(pcm).mean())))
+            shape = (speech.states, config.pixel_frames, speech.features)
+            return torch.randn(shape, generator=seed)
+        if not config.audio_tokens:
+            return torch.zeros(0, config.audio_features)
         return torch.from_numpy(self._mel.features(pcm))
 
     def reset_sound(self) -> None:

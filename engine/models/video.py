@@ -75,7 +75,8 @@ class VideoGenerator:
     On ranks (`join` before `prepare`) every rank is called alike and yields the same latents.
     """
 
-    def __init__(self, conditioning: Conditioning, seed: int = 1) -> None:
+    def __init__(self, conditioning: Conditioning, seed: int = 1, way: Way | None = None) -> None:
+        """`way`: other arithmetic than the fastest for the device, for benchmarks."""
         self.conditioning, self.config = conditioning, conditioning.config
         self.synthetic = conditioning.synthetic
         self.frames_per_chunk = shown_frames(self.config)
@@ -88,6 +89,7 @@ class VideoGenerator:
         self._ranks: Ranks | None = None
         self._decodes_here = True
         self._comm_ms = 0.0  # of a chunk, measured once
+        self._way = way
         self.denoiser: Denoiser | None = None
 
     def join(self, ranks: Ranks, decodes_here: bool) -> None:
@@ -114,7 +116,7 @@ class VideoGenerator:
                 self.conditioning.open_sound(self.device)
                 progress(0.5, "preparing the window")
                 self._prefill(self.denoiser, character, progress)
-                if cuda:
+                if cuda and self._way is None:
                     self.denoiser.calibrate()
                     progress(0.7, "recording the denoise step")
                     self.denoiser.capture()
@@ -126,7 +128,7 @@ class VideoGenerator:
         config, device, ranks = self.config, self.device, self._ranks
         part = shard(config, ranks.rank, ranks.ranks) if ranks is not None else shard(config)
         cuda = device.type == "cuda"
-        way = Way() if cuda else Way(fp8=False)
+        way = self._way or (Way() if cuda else Way(fp8=False))
         if cuda:
             beside = decoder_bytes(vae_config(config)) if self._decodes_here else 0
             needed = plan(config, part, way, beside)
