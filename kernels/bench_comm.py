@@ -194,7 +194,7 @@ def layer_row(
         "ours": lambda i: fused(layer, space, i, i.out),
     }
     if not layer.gathers:
-        ways["ours_by_threads"] = lambda i: fused(layer, space, i, i.out, engine=False)
+        ways["ours_24_senders"] = lambda i: fused(layer, space, i, i.out, senders=24)
     if library is not None:
         ways["library"] = lambda i: library(layer.op, i.a, i.scale, i.w, i.scale, i.out)
     row |= {f"{name}_us": timed(way, sets, group) for name, way in ways.items()}
@@ -284,17 +284,13 @@ def core_rows() -> list[dict[str, Any]]:
         sets = _filled([inputs(layer, 1, TOKENS) for _ in range(2)])
         row: dict[str, Any] = {"layer": layer.name, "ranks": 1}
         row["gemm_us"] = timed(lambda i, at=layer: gemm_alone(at, i), sets, group)
-        for blocks in (WIDE, Blocks(128, 128, 128, 8, 4), Blocks(128, 256, 128, 8, 3)):
+        for blocks in (WIDE, Blocks(128, 256, 128, 8, 3)):
             label = f"{blocks.rows}x{blocks.columns} {blocks.warps}w {blocks.stages}s"
-            ways = ({},) if layer.gathers else ({"engine": True}, {"engine": False})
-            for way in ways:
 
-                def call(i: Inputs, at: Layer = layer, b: Any = blocks, w: Any = way) -> None:
-                    fused(at, space, i, i.out, blocks=b, **w)
+            def call(i: Inputs, at: Layer = layer, b: Any = blocks) -> None:
+                fused(at, space, i, i.out, blocks=b)
 
-                row[f"{label} {'' if way.get('engine', True) else 'threads'}"] = timed(
-                    call, sets, group
-                )
+            row[label] = timed(call, sets, group)
         rows.append(row)
     return rows
 

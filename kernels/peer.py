@@ -134,8 +134,9 @@ def gather_half(rows: int, row_bytes: int, ranks: int) -> int:
 
 
 def scatter_half(rows: int, columns: int, ranks: int, block: int = 128) -> int:
-    """Half for bf16 partial sums of `rows` x `columns` from each rank, rows rounded to a tile."""
-    return _rounded(ranks * -(-rows // block) * block * columns * 2 + SLACK)
+    """Half for bf16 shares of `rows` x `columns`, rows rounded to a tile: one from each rank, and
+    one for each other rank until it has been sent."""
+    return _rounded((2 * ranks - 1) * -(-rows // block) * block * columns * 2 + SLACK)
 
 
 def sum_half(count: int, ranks: int) -> int:

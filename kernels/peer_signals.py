@@ -37,6 +37,16 @@ _SPIN = tl.constexpr("""
 """)
 
 
+_COMPLETE = tl.constexpr("""
+{
+    .reg .pred wanted;
+    setp.ne.s32 wanted, $1, 0;
+    @wanted cp.async.bulk.wait_group 0;
+    mov.b32 $0, 0;
+}
+""")
+
+
 @triton.jit
 def part_of(pointers_ptr, rank, TYPE: tl.constexpr):
     """Where the part of `rank` begins, as a pointer to TYPE; parts are aligned to 16 bytes."""
@@ -76,10 +86,14 @@ def barrier(ASM: tl.constexpr):
 
 
 @triton.jit
-def raise_flag(flag_ptr, epoch, wanted, ASM: tl.constexpr):
-    """Release everything this program stored so far; no flag where not `wanted`."""
+def raise_flag(flag_ptr, epoch, wanted, ASM: tl.constexpr, NEAR: tl.constexpr = False):
+    """Release everything this program stored so far; no flag where not `wanted`. NEAR: to programs
+    of this device only."""
     barrier(ASM)
-    tl.atomic_xchg(flag_ptr, epoch, mask=wanted, sem="release", scope="sys")
+    if NEAR:
+        tl.atomic_xchg(flag_ptr, epoch, mask=wanted, sem="release", scope="gpu")
+    else:
+        tl.atomic_xchg(flag_ptr, epoch, mask=wanted, sem="release", scope="sys")
 
 
 @triton.jit
@@ -115,10 +129,9 @@ def await_senders(pointers_ptr, rank, source, count, most, epoch, ASM: tl.conste
 
 
 @triton.jit
-def await_stores(ASM: tl.constexpr):
-    """Until the copy engine has completed every store this thread gave it."""
+def await_stores(wanted, ASM: tl.constexpr):
+    """Until the copy engine has completed every store this thread gave it, where `wanted`."""
     if ASM:
         tl.inline_asm_elementwise(
-            "cp.async.bulk.wait_group 0; mov.b32 $0, 0;", "=r", [],
-            dtype=tl.int32, is_pure=False, pack=1,
-        )  # fmt: skip
+            _COMPLETE, "=r,r", [wanted.to(tl.int32)], dtype=tl.int32, is_pure=False, pack=1
+        )

@@ -32,9 +32,7 @@ def calls(draw: Draw, ranks: int) -> Iterator[tuple[str, Call, dict[str, Any]]]:
             label = f"{ranks} ranks {rows}x{columns}x{inner} {'row' if scaled else 'tensor'}"
             for op in ("gather_linear", "linear_scatter"):
                 call = linear_call(draw, op, ranks, rows, columns, inner, scaled, not scaled)
-                ways = ({},) if op == "gather_linear" else ({"engine": True}, {"engine": False})
-                for way in ways:
-                    yield f"{op} {label} {way}", call, {"blocks": SMALL, **way}
+                yield f"{op} {label}", call, {"blocks": SMALL}
         for op in ("peer_gather", "peer_scatter", "peer_sum", "square_sum"):
             yield f"{op} {ranks} ranks turn {turn}", plain_call(draw, op, ranks, 37, 200), {}
 

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -104,49 +103,45 @@ def test_interpreted_kernel_equals_the_formula(interpreted: dict[str, float], op
         assert error < 1e-6, name
 
 
-def on_two_streams(
-    call: Call, op: Callable[..., None], spaces: list[Workspace], **way: Any
-) -> None:
+def on_two_streams(call: Call, op: Callable[..., None], spaces: list[Workspace]) -> None:
     """Both ranks at once on one device, each on its half of the multiprocessors."""
     streams = [torch.cuda.Stream() for _ in spaces]
     torch.cuda.synchronize()
     for stream, args, space in zip(streams, call.args, spaces, strict=True):
         with torch.cuda.stream(stream):
-            op(*args, space, **way)
+            op(*args, space)
     torch.cuda.synchronize()
 
 
-def loaded(call: Call, op: Callable[..., None], spaces: list[Workspace], **way: Any) -> None:
+def loaded(call: Call, op: Callable[..., None], spaces: list[Workspace]) -> None:
     """Build and load the kernel while nothing waits: loading one may wait for those that run."""
     for space in spaces:
         space.buffer.local[: 4 * FLAGS].view(torch.int32).fill_(1 << 30)
-    on_two_streams(call, op, spaces, **way)
+    on_two_streams(call, op, spaces)
     for space in spaces:
         space.buffer.local.zero_()
 
 
 @pytest.mark.gpu
 @needs_gpu
-@pytest.mark.parametrize("op", [*LINEARS, "linear_scatter by threads", *PLAIN])
+@pytest.mark.parametrize("op", [*LINEARS, *PLAIN])
 def test_two_ranks_on_one_device(op: str) -> None:
-    name, _, by_threads = op.partition(" ")
-    way = {"engine": False} if by_threads else {}
     draw = Draw("cuda", torch.bfloat16)
     half = max(gather_half(374, 7680, 2), scatter_half(374, 7680, 2))
     spaces = group(2, half, torch.cuda.get_device_properties(0).multi_processor_count // 2, "cuda")
-    function, first = ops.choose(name, "cuda"), True
+    function, first = ops.choose(op, "cuda"), True
     for rows, columns, inner in ((374, 7680, 3840), (93, 272, 208)):
         for turn in range(2):
-            if name in LINEARS:
-                call = linear_call(draw, name, 2, rows, columns, inner, turn == 1, turn == 1)
+            if op in LINEARS:
+                call = linear_call(draw, op, 2, rows, columns, inner, turn == 1, turn == 1)
             else:
-                call = plain_call(draw, name, 2, rows, columns)
-            if first or name in LINEARS:
-                loaded(call, function, spaces, **way)
+                call = plain_call(draw, op, 2, rows, columns)
+            if first or op in LINEARS:
+                loaded(call, function, spaces)
                 first = False
             for _ in range(9):
                 call.poison()
-                on_two_streams(call, function, spaces, **way)
+                on_two_streams(call, function, spaces)
                 assert worst(call) < 6e-3, (rows, columns, inner, turn)
     assert int(spaces[0].epochs[0]) > 4 and bool((spaces[0].epochs == spaces[0].epochs[0]).all())
 
