@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from engine.errors import EngineError
-from engine.folders import Folders
+from engine.folders import Folders, default_checkpoints
 from engine.models import MODELS
 from engine.models.base import Progress
 from engine.models.causal_dit import Way
@@ -31,7 +31,7 @@ def list_models(folders: Folders, loaded: LoadedWeights) -> ModelList:
     models += [_info(entry, entry.name == loaded.name) for entry in installed(folders)]
     return ModelList(
         models=models, folders=[str(path) for path in roots(folders)], device=here.device,
-        free_bytes=here.free_bytes,
+        free_bytes=here.free_bytes, home=str(default_checkpoints()),
     )  # fmt: skip
 
 

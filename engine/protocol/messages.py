@@ -197,6 +197,7 @@ class ModelList(Message, frozen=True, tag="model_list", kw_only=True):
     folders: list[str]  # that were looked into
     device: str  # "NVIDIA H200", or "no GPU"
     free_bytes: int
+    home: str = ""  # the user's own folder for models; it need not exist yet
 
 
 class ModelLoaded(Message, frozen=True, tag="model_loaded", kw_only=True):
