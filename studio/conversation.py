@@ -42,14 +42,25 @@ class Conversation(QObject):
         self._spec: CharacterSpec | None = None
         self._picture = b""
         self._loading = 0
+        self._engine_is_there = False
         self._generation = 0  # raised whenever older answers have become meaningless
 
     # --- what is wanted -----------------------------------------------------------------------
-    def want_model(self, model: str, options: dict[str, float]) -> None:
-        """Another model means another session; the character goes along."""
+    @property
+    def loading(self) -> int:
+        """Id of the request that loads a character, 0 when none does."""
+        return self._loading
+
+    def want_model(self, model: str, frames_per_chunk: float = 0, noise: bool = False) -> None:
+        """Another model means another session; the character goes along.
+
+        0 frames a chunk are the model's own number; `noise` allows random weights.
+        """
+        wanted = {"frames_per_chunk": float(frames_per_chunk), "synthetic": float(noise)}
+        options = {name: value for name, value in wanted.items() if value}
         if (model, options) != (self._model, self._options):
             self._model, self._options = model, options
-            if self.session:
+            if self._engine_is_there:  # also after a model that could not be opened
                 self.engine_came()
 
     def want_character(self, spec: CharacterSpec, picture: bytes) -> None:
@@ -70,6 +81,7 @@ class Conversation(QObject):
     def engine_came(self) -> None:
         """WELCOME: take all steps anew, in a new session; an old one is not left behind."""
         self.engine_left()
+        self._engine_is_there = True
         if self._former:
             self._send(pm.CloseSession(session=self._former))  # of another engine: it says no
             self._former = 0
@@ -81,6 +93,7 @@ class Conversation(QObject):
         self._generation += 1
         self._former = self.session or self._former
         self.session, self.epoch, self.is_running, self._loading = 0, -1, False, 0
+        self._engine_is_there = False
 
     def _opened(self, reply: pm.Reply) -> None:
         assert isinstance(reply, pm.SessionOpened)
@@ -135,6 +148,8 @@ class Conversation(QObject):
         def replied(reply: pm.Reply) -> None:
             if generation == self._generation:
                 on_reply(reply)
+            elif isinstance(reply, pm.SessionOpened):  # of a model that is wanted no more
+                self._send(pm.CloseSession(session=reply.session))
 
         def refused(error: EngineError) -> None:
             if generation == self._generation and error.code != "cancelled":

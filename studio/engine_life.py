@@ -36,6 +36,7 @@ class EngineLife(QObject):
         self._calls = calls
         self._command = command
         self._on_line = on_line
+        self._folders: list[str] = []
         self.process: EngineProcess | None = None
         link.connected.connect(self._connected)
         link.lost.connect(self._lost)
@@ -54,7 +55,17 @@ class EngineLife(QObject):
             lambda error: self._calls.post("gave up", lambda: self._refused(error)),
             self._on_line, self._command,
         )  # fmt: skip
+        self.process.arguments = _look_in(self._folders)
         self.process.start()
+
+    def look_in(self, folders: list[str]) -> None:
+        """Where our own engine looks for models besides its usual place; a running one restarts."""
+        if folders == self._folders:
+            return
+        self._folders = list(folders)
+        if self.process is not None:
+            self.process.arguments = _look_in(folders)
+            self.process.restart()
 
     def restart(self) -> None:
         """End the child engine; it comes back by itself."""
@@ -90,3 +101,7 @@ class EngineLife(QObject):
     def _refused(self, error: EngineError) -> None:
         self._state.update_engine(link="failed", detail=str(error))
         self.refused.emit(error)
+
+
+def _look_in(folders: list[str]) -> list[str]:
+    return [word for folder in folders for word in ("--checkpoints", folder)]

@@ -55,6 +55,7 @@ class EngineProcess:
         self._on_failed = on_failed
         self._on_line = on_line
         self._command = list(command or engine_command())
+        self.arguments: list[str] = []  # added to the command at the next start
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
@@ -112,7 +113,7 @@ class EngineProcess:
         """One life of the engine; returns why it ended."""
         try:
             self._process = process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                [*self._command, *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         except OSError as error:

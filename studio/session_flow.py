@@ -97,7 +97,7 @@ class SessionFlow(QObject):
     def start(self, endpoint: str | None = None) -> None:
         """Start the local engine as a child, or use the engine at `endpoint` (tcp://host:port)."""
         endpoint = endpoint or self.settings.text("engine")
-        self.talk.want_model(self.settings.text("model"), self._model_options())
+        self._want_model(self.settings.text("model"))
         self.state.update_session(model=self.settings.text("model"))
         self.voice.start()
         self._apply_voice_settings()
@@ -151,10 +151,12 @@ class SessionFlow(QObject):
         if self._newest_settings is not None:
             self.talk.want_settings(self._newest_settings)
 
-    def set_model(self, model: str) -> None:
-        self.settings.set("model", model)
+    def set_model(self, model: str, noise: bool = False) -> None:
+        """Another session, of that model; `noise` allows random weights, in this run only."""
+        if not noise:
+            self.settings.set("model", model)
         self.state.update_session(model=model)
-        self.talk.want_model(model, self._model_options())
+        self._want_model(model, noise)
 
     # --- voice ----------------------------------------------------------------------------------
     def choose_microphone(self, name: str = "") -> None:
@@ -383,10 +385,8 @@ class SessionFlow(QObject):
     def _post_voice_event(self, what: str, value: object) -> None:
         self.calls.post(what, lambda: self.watching.voice_event(what, value))
 
-    # --- settings -------------------------------------------------------------------------------
-    def _model_options(self) -> dict[str, float]:
-        frames = self.settings.number("frames_per_chunk")
-        return {"frames_per_chunk": frames} if frames else {}
+    def _want_model(self, model: str, noise: bool = False) -> None:
+        self.talk.want_model(model, self.settings.number("frames_per_chunk"), noise)
 
     def _apply_voice_settings(self) -> None:
         self.choose_speaker(self.settings.text("speaker"))

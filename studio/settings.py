@@ -34,6 +34,8 @@ TABLE: tuple[Setting, ...] = (
     Setting("engine_token", "", "token that the engine printed", flag="--engine-token"),
     Setting("engine_keys", "", "folder of an engine's CURVE keys", flag="--engine-keys"),
     Setting("model", "portrait", "model that makes the picture", flag="--model"),
+    Setting("checkpoints", [], "further folders in which the local engine looks for models"),
+    Setting("measurements", [], "newest measurement of each model, JSON"),
     Setting("microphone", "", "microphone by name; empty is the default", flag="--microphone"),
     Setting("speaker", "", "speaker by name; empty is the default", flag="--speaker"),
     Setting("monitor", False, "hear the microphone, delayed so that lips and sound agree"),
