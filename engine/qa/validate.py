@@ -7,11 +7,12 @@ not done again. Uses all cores. `--quick` is one clip a test character with stil
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,9 +37,11 @@ Progress = Callable[[int, int, str], None]  # done, of, what
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`out` None keeps nothing; `workers` 0 is one a core; `faults` empty is all of them."""
+    """`out` None keeps nothing; `workers` 0 is one a core; `faults` empty is all of them; `still`
+    heads make equal mouths equal frames: 2.5 times cheaper, and easier for the tracker."""
 
     quick: bool = False
+    still: bool = False
     out: Path | None = None
     set_folder: Path = ASSETS_QA
     real: Path | None = None
@@ -46,6 +49,10 @@ class Options:
     workers: int = 0
     faults: tuple[str, ...] = ()
     clips: tuple[str, ...] = ()
+
+    @property
+    def heads(self) -> str:
+        return "still" if self.quick or self.still else "moving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ def validate(options: Options, progress: Progress = lambda done, of, what: None)
             "bad_input", f"no fault is called {unknown[0]!r}", f"of {', '.join(BY_NAME)}"
         )
     with TemporaryDirectory() as temporary:
-        folder = (options.out or Path(temporary)) / f"planted-{scorer}{'-q' * options.quick}"
+        folder = (options.out or Path(temporary)) / f"planted-{scorer}-{options.heads}"
         tasks = tasks_of(clip_set, chosen, names, folder, options, scorer)
         real = clips_of(options.real) if not options.quick else []
         total = len(chosen) * len(names) + len(real)
@@ -94,11 +101,10 @@ def judged(
     results: Sequence[ClipResult], heard: list[ClipResult], clip_set: ClipSet, options: Options,
     scorer: str,
 ) -> Validation:  # fmt: skip
-    heads = "still" if options.quick else "moving"
     rows = [
         row
         for split in ("test", "mixed", "tune")
-        for row in rows_of(results, split, clip_set.margins, heads)
+        for row in rows_of(results, split, clip_set.margins, options.heads)
     ]
     checks = checks_of(results, clip_set.margins, JUDGED)
     notes = []
@@ -160,10 +166,23 @@ def _worked(tasks: list[Task], options: Options) -> Iterator[tuple[int, str]]:
         for task in tasks:
             yield plant_clip(task), task.clip
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_end_with_parent) as pool:
         waiting = {pool.submit(plant_clip, task): task for task in tasks}
         for future in as_completed(waiting):
             yield future.result(), waiting[future].clip
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work forever."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def plant_clip(task: Task) -> int:
@@ -178,7 +197,10 @@ def plant_clip(task: Task) -> int:
     face = _face(options.set_folder, clip.character, options.models)
     still = StillFrames(face, options.models)
     subject = Subject(
-        truth_of(clip), truth_of(by_id[task.other]).phones or (), task.seed, not options.quick
+        truth_of(clip),
+        truth_of(by_id[task.other]).phones or (),
+        task.seed,
+        options.heads == "moving",
     )
     labels = Labels(clip.id, task.scorer, language=clip.language, split=split_of(clip, clip_set))
     for name in task.faults:

@@ -20,6 +20,7 @@ from engine.qa.validate import Options, said, validate
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="one clip a test character, < 1 min")
+    parser.add_argument("--still", action="store_true", help="heads stand still: 2.5 x cheaper")
     parser.add_argument("--out", type=Path, help="folder to keep results in and to resume from")
     parser.add_argument("--set", type=Path, default=ASSETS_QA, help="folder of the clip set")
     parser.add_argument("--real", type=Path, help="folder of GRID clips: real speakers")
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.workers < 0:
         raise EngineError("bad_input", f"--workers is {arguments.workers}", "give 0 or more")
     options = Options(
-        quick=arguments.quick, out=arguments.out, set_folder=arguments.set, real=arguments.real,
+        quick=arguments.quick, still=arguments.still, out=arguments.out,
+        set_folder=arguments.set, real=arguments.real,
         models=arguments.models, workers=arguments.workers, faults=tuple(arguments.faults),
         clips=tuple(arguments.clips),
     )  # fmt: skip
