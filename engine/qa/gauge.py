@@ -40,6 +40,7 @@ class Gauge:
     dead_zone: float
     source: str
     sharp: float  # of the still picture: the sweep's frames
+    rest: float = 0.0  # opening of the picture's own mouth: a smile that shows teeth is open
 
     def opening(self, measured: Measured) -> np.ndarray:
         """[n] in shares of the full opening, a little over 1 at most; nan without a face."""

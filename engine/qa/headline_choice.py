@@ -18,9 +18,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from engine.motion.phone_track import Phone
 from engine.qa.compare import MARGINS
 from engine.qa.headline import POWERS, borne_fit, headline
 from engine.qa.judge import REFERENCE, by_fault
+from engine.qa.mouth_scores import spoken
 from engine.qa.offset import curve
 from engine.qa.report import ClipResult
 
@@ -32,7 +34,9 @@ def value(result: ClipResult, powers: dict[str, float]) -> float:
     """The headline of a result with other powers, from its tracks and scores."""
     if result.tracks is None:
         return 0.0
-    seen, wanted = np.array(result.tracks.seen), np.array(result.tracks.expected)
+    phones = [Phone(p.name, p.start_s, p.end_s) for p in result.phones]
+    part = spoken(phones, len(result.tracks.seen))
+    seen, wanted = np.array(result.tracks.seen)[part], np.array(result.tracks.expected)[part]
     return headline(
         borne_fit(curve(seen, wanted)), result.value("bilabial"), result.value("open_vowels"),
         result.value("dynamics") or 0.0, powers,

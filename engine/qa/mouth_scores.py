@@ -18,6 +18,8 @@ FIRST_S = 2.0  # the start of a clip is scored apart: models warm up there
 PAUSE_S = 0.2
 INTO_PAUSE_S, BEFORE_SPEECH_S = 0.2, 0.1  # a mouth may take this long to close, to prepare
 LEAST_PAUSE_FRAMES = 3
+AT_REST = 0.1  # more open than the picture's own mouth, which is a mouth at rest too
+AROUND_S = 0.125  # silence kept on both sides of the speech that is compared with its sound
 
 
 def rounding(width: np.ndarray, phones: Sequence[Phone]) -> tuple[float, int] | None:
@@ -64,15 +66,26 @@ def rest_frames(phones: Sequence[Phone], frames: int) -> np.ndarray:
     return _silent(phones, frames, INTO_PAUSE_S, BEFORE_SPEECH_S)
 
 
+def spoken(phones: Sequence[Phone], frames: int) -> slice:
+    """Frames from the first sound to the last and a little more. Silence before and after is left
+    to the scores of pauses: a picture's own smile is no fault of lip-sync."""
+    said = [p for p in phones if p.name != "SIL"]
+    if not said:
+        return slice(0, frames)
+    first = max(0, int((said[0].start_s - AROUND_S) * FPS))
+    return slice(first, min(frames, int(np.ceil((said[-1].end_s + AROUND_S) * FPS))))
+
+
 def pauses_shut(
-    opening: np.ndarray, phones: Sequence[Phone], first: bool
+    opening: np.ndarray, phones: Sequence[Phone], first: bool, own_rest: float = 0.0
 ) -> tuple[float, int] | None:
-    """Share of rest frames with a shut mouth: those of the first two seconds, or the later ones."""
+    """Share of rest frames with a mouth that is shut or no more open than the picture's own: those
+    of the first two seconds, or the later ones."""
     rest = rest_frames(phones, len(opening))
     rest &= (frame_times(len(opening)) < FIRST_S) == first
     if rest.sum() < LEAST_PAUSE_FRAMES:
         return None
-    return float(np.mean(opening[rest] <= SHUT)), int(rest.sum())
+    return float(np.mean(opening[rest] <= max(SHUT, own_rest + AT_REST))), int(rest.sum())
 
 
 def jump(points: np.ndarray, s: np.ndarray) -> tuple[float, int] | None:

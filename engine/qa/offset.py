@@ -57,8 +57,9 @@ def lag_of_curve(values: np.ndarray) -> Lag:
     )
 
 
-def lag(seen: np.ndarray, wanted: np.ndarray) -> Lag | None:
-    """None where the clip is too short or one of the two does not move."""
-    if len(seen) < LEAST_FRAMES or min(seen.std(), wanted.std()) < LEAST_SPREAD:
+def lag(seen: np.ndarray, wanted: np.ndarray, least_move: float = LEAST_SPREAD) -> Lag | None:
+    """None where the clip is too short or one of the two does not move: the standard deviation of
+    `seen` is below `least_move`."""
+    if len(seen) < LEAST_FRAMES or seen.std() < least_move or wanted.std() < LEAST_SPREAD:
         return None
     return lag_of_curve(curve(seen, wanted))

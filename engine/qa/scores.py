@@ -17,12 +17,21 @@ from engine.qa.gauge import Gauge
 from engine.qa.headline import borne_fit, headline
 from engine.qa.limits import make_score
 from engine.qa.measured import EYES, Measured
-from engine.qa.mouth_scores import dynamics, jitter, jump, pauses_shut, rest_frames, rounding
+from engine.qa.mouth_scores import (
+    dynamics,
+    jitter,
+    jump,
+    pauses_shut,
+    rest_frames,
+    rounding,
+    spoken,
+)
 from engine.qa.offset import Lag, curve, lag
 from engine.qa.report import Score, Tracks
 from engine.qa.ridge import mouth_width, movements, predicted, ridge_lag
 from engine.qa.tracker import STABLE
 
+LEAST_MOVE = 0.06  # standard deviation of the opening; a turning head feigns up to 0.05
 WORST_FRAMES = FPS  # the second that fits worst
 NO_VOWEL = "no open vowel of 80 ms"
 Pair = tuple[float, int] | None
@@ -45,11 +54,13 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Mouth:
-    """A clip's mouth on the 24 fps grid: `opening` [n], `width` [n] S, `moves` [n, 3] S."""
+    """A clip's mouth on the 24 fps grid: `opening` [n], `width` [n] S, `moves` [n, 3] S; `rest` is
+    the opening of the picture's own mouth."""
 
     opening: np.ndarray
     width: np.ndarray
     moves: np.ndarray
+    rest: float = 0.0
 
 
 def on_grid(values: np.ndarray, times_s: np.ndarray, count: int) -> np.ndarray:
@@ -66,6 +77,7 @@ def mouth_of(measured: Measured, gauge: Gauge, count: int) -> Mouth:
         on_grid(gauge.opening(measured), measured.times_s, count),
         on_grid(mouth_width(measured.landmarks), measured.times_s, count),
         np.stack([on_grid(m, measured.times_s, count) for m in moves], 1),
+        gauge.rest,
     )
 
 
@@ -78,12 +90,13 @@ def mouth_scores(mouth: Mouth, truth: Truth) -> list[Score]:
         skipped = [make_score(name, None, 0, truth.why_not) for name in names]
         return [*skipped, *scores, _plain("dynamics", dynamics(mouth.opening, None), "too short")]
     phones, opening = truth.phones, mouth.opening
-    wanted = expected_opening(phones, frame_times(n))
-    fit = lag(opening, wanted)
+    part = spoken(phones, n)
+    wanted = expected_opening(phones, frame_times(n))[part]
+    fit = lag(opening[part], wanted, LEAST_MOVE)
     closed, opened = bilabial_hits(opening, phones), open_hits(opening, phones)
     moves = dynamics(opening, phones)
     total = headline(
-        borne_fit(curve(opening, wanted)) if fit else 0.0,
+        borne_fit(curve(opening[part], wanted)) if fit else 0.0,
         closed.corrected if closed else None,
         opened.share if opened else None,
         moves[0] if moves else 0.0,
@@ -98,8 +111,8 @@ def mouth_scores(mouth: Mouth, truth: Truth) -> list[Score]:
         _plain("false_closures", false_closures(opening, phones), NO_VOWEL),
         _plain("rounding", rounding(mouth.width, phones), "not both spread and rounded vowels"),
         _plain("dynamics", moves, "too little speech"),
-        _plain("pause_shut", pauses_shut(opening, phones, first=False), "no pause after 2 s"),
-        _plain("start_shut", pauses_shut(opening, phones, first=True), "no pause before 2 s"),
+        _plain("pause_shut", pauses_shut(opening, phones, False, mouth.rest), "no pause after 2 s"),
+        _plain("start_shut", pauses_shut(opening, phones, True, mouth.rest), "no pause before 2 s"),
         _plain("rest_jitter", still, "no pause"),
     ]
 

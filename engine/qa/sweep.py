@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,4 +100,5 @@ def gauge_of_renderer(renderer: PortraitRenderer, models: Path | None = None) ->
     measured = measure_frames([*frames, *coded(frames)], models)
     gaps = np.array([true_gap(renderer, token) for token in tokens])
     full = true_gap(renderer, vector(jawOpen=FULL_JAW, seal=1.0))
-    return fit_gauge(measured, np.concatenate([gaps, gaps]), full)
+    gauge = fit_gauge(measured, np.concatenate([gaps, gaps]), full)
+    return replace(gauge, rest=true_gap(renderer, vector()) / gauge.full)

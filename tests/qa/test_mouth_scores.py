@@ -9,7 +9,15 @@ from engine.motion.phone_track import Phone
 from engine.qa.closures import bilabial_hits, false_closures, frame_span, open_hits
 from engine.qa.expected import frame_times
 from engine.qa.headline import borne_fit, headline
-from engine.qa.mouth_scores import dynamics, jitter, jump, pauses_shut, rest_frames, rounding
+from engine.qa.mouth_scores import (
+    dynamics,
+    jitter,
+    jump,
+    pauses_shut,
+    rest_frames,
+    rounding,
+    spoken,
+)
 
 # A syllable every 12 frames: closure of 2, open vowel of 4, the rest half open.
 PHONES = [
@@ -88,7 +96,7 @@ def test_pauses_are_scored_apart_from_the_start():
     assert rest[:22].all() and not rest[22:77].any() and rest[78:].all()
     # Middles at (n + 0.5) / 24 before 0.9 s: 22 frames.
     assert pauses_shut(opening, phones, first=True) == (pytest.approx(21 / 22), 22)
-    late = pauses_shut(opening, phones, first=False)
+    late = pauses_shut(opening, phones, first=False, own_rest=0.0)
     assert late is not None and late[0] == 1.0
     assert pauses_shut(opening, [Phone("AA", 0, 4)], first=True) is None
 
@@ -121,3 +129,18 @@ def test_headline_of_parts():
 
 def test_times_are_middles_of_frames():
     assert frame_times(3) == pytest.approx([0.5 / 24, 1.5 / 24, 2.5 / 24])
+
+
+def test_a_pictures_own_smile_is_a_mouth_at_rest():
+    phones = [Phone("SIL", 0, 1), Phone("AA", 1, 3), Phone("SIL", 3, 4)]
+    smile = np.full(96, 0.85)
+    open_smile = pauses_shut(smile, phones, first=True, own_rest=0.8)
+    gaping = pauses_shut(smile, phones, first=True, own_rest=0.1)
+    assert open_smile is not None and open_smile[0] == 1.0
+    assert gaping is not None and gaping[0] == 0.0
+
+
+def test_fit_leaves_silence_at_both_ends_to_the_pauses():
+    phones = [Phone("SIL", 0, 1), Phone("AA", 1, 3), Phone("SIL", 3, 4)]
+    assert spoken(phones, 96) == slice(21, 75)
+    assert spoken([Phone("SIL", 0, 4)], 96) == slice(0, 96)
