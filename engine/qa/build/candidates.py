@@ -39,6 +39,14 @@ LICENCES = {
     "it": "CC-BY-3.0",
     "ru": "CC-BY-3.0",
 }
+# What is said where the sheet says something else: the Spanish speaker adds "número" to digits.
+SPOKEN = {
+    "es/vm-tempgreeting": "Marque número uno para grabar su saludo temporal",
+    "es/vm-tocallback": "Marque número dos para llamar a la persona que ha enviado este mensaje",
+    "es/vm-opts": "Marque número dos para cambiar de carpeta, número tres para opciones avanzadas, "
+    "o cero para opciones del correo",
+    "es/vm-undelete": "Marque el número siete para recuperar el mensaje",
+}
 # Written for this set; flite puts a pause at each comma and full stop.
 SPOKEN_BY_FLITE = {
     "slt": (
@@ -120,7 +128,7 @@ def prompts(root: Path, language: str) -> Iterator[Candidate]:
                 speaker=voice,
                 source=f"Debian asterisk-core-sounds-{language}-g722 1.6.1-1: {name}.g722",
                 licence=LICENCES[language],
-                text=text,
+                text=SPOKEN.get(f"{language}/{name}", text),
                 seconds=path.stat().st_size / 8000,
                 sound=partial(g722, path),
             )
