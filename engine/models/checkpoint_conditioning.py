@@ -90,7 +90,7 @@ class CheckpointConditioning:
 
     def reference(self, pixels: np.ndarray, device: torch.device) -> Tensor:
         """By the checkpoint's own encoder, which is dropped afterwards."""
-        plain = replace(self.config, joined_channels=0, image_tokens=0)
+        plain = replace(self.config, joined_channels=0, image_tokens=0, speech=None)
         return self._picture(plain, pixels, device).latent
 
     def picture(self, pixels: np.ndarray, device: torch.device) -> PictureInputs:

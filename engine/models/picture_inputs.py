@@ -3,7 +3,9 @@
 Image-to-video models (Wan2.1 I2V) read beside the noise a mask and the latents of a clip that is
 the picture and then nothing, and attend to CLIP's tokens of the picture. They were trained on clips
 of 81 frames, whose 20 latents after the picture differ among themselves; here every chunk gets the
-last of them, since no clip of endless length was seen. Knows nothing of windows.
+last of them, since no clip of endless length was seen. Speech-to-video models see a past: as
+LiveAvatar has it, the picture stood still for 73 frames, and the reference is the second latent of
+that, not the first, which stands for one frame alone. Knows nothing of windows.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from engine.models.vae_encoder import VaeEncoder
 from engine.models.vae_files import LoadedVae
 
 TRAINED = 81  # frames of "picture, then nothing"
+STILL = 73  # frames of the past of a speech-to-video model: 19 latents
 KNOWN = 4  # channels of the mask: one a picture of a latent frame
 
 
@@ -33,6 +36,7 @@ class PictureInputs:
     latent: Tensor  # [C, 1, H, W]
     joined: tuple[Tensor, Tensor] | None = None
     image: Tensor | None = None
+    past: Tensor | None = None  # latents [C, n, H, W] before the clip, newest last
 
 
 def picture_inputs(
@@ -52,6 +56,9 @@ def picture_inputs(
                 "put models_clip_open-clip-xlm-roberta-large-vit-huge-14.pth into its folder",
             )  # fmt: skip
         image = encode_clip(clip, picture, device)
+    if config.speech is not None:
+        latents = encoder.encode(shown.expand(-1, STILL, -1, -1))
+        return PictureInputs(latents[:, 1:2], None, image, latents)
     if not config.joined_channels:
         return PictureInputs(encoder.encode(shown), None, image)
     grey = shown.new_zeros(3, TRAINED - 1, *shown.shape[2:])

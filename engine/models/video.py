@@ -152,7 +152,9 @@ class VideoGenerator:
         progress(0.6, "encoding the picture")
         given = self.conditioning.picture(character.canvas.pixels, self.device)
         latent = to_tokens(given.latent, self.config)
-        denoiser.prefill(self._text, latent, joined=given.joined, image=given.image)
+        denoiser.prefill(
+            self._text, latent, past=given.past, joined=given.joined, image=given.image
+        )
 
     def _rehearse(self) -> None:
         """A chunk that nobody sees: the allocator takes now what a chunk needs beside the buffers

@@ -67,3 +67,14 @@ def test_mask_and_latents_are_those_of_picture_then_nothing(
 def test_without_clip_it_says_what_to_copy(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="models_clip"):
         picture_inputs(model(joined_channels=20, image_tokens=257), vae(), None, picture(), CPU)
+
+
+def test_a_talking_model_gets_a_still_past_and_its_second_latent() -> None:
+    """LiveAvatar's way: 73 frames of the picture are its past, the second latent its reference."""
+    config = replace(model(), speech=preset("s2v-14b").speech)
+    made = picture_inputs(config, vae(), None, picture(), CPU)
+    encoder = VaeEncoder(vae().config, vae().encoder, CPU)
+    five = encoder.encode(picture().transpose(0, 1).expand(-1, 5, -1, -1))
+    assert made.past is not None and made.past.shape == (16, 19, *GRID)
+    torch.testing.assert_close(made.latent, five[:, 1:2])
+    assert not torch.allclose(made.latent, five[:, :1])
