@@ -44,6 +44,18 @@ class PortraitGenerator:
         self.lookahead_samples = LOOKAHEAD_SAMPLES + latency
         self._motion = SpeechToMotion({})
 
+    def hear_with(self, encoder: Any) -> None:
+        """Let another ear listen, before the first step: `push(pcm)` -> EncodedSpeech, `reset()`.
+
+        It must give as many frames for as many samples as the one it replaces.
+        """
+        self._encoder = encoder
+
+    @property
+    def encoder(self) -> Any:
+        """What listens now."""
+        return self._encoder
+
     def prepare(self, character: Any, settings: dict[str, float], progress: Progress) -> None:
         """The motion is the same for every picture; only the settings and their seed matter."""
         self._motion.set_settings(settings)

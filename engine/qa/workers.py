@@ -1,0 +1,144 @@
+"""Processes that do jobs, one a core. One that dies fails its job, and another takes its place.
+
+Jobs and results cross as msgspec bytes. Knows nothing of folders of runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import EngineError
+from engine.qa.jobs import Job
+from engine.qa.report import ClipResult
+
+
+class Task(msgspec.Struct, frozen=True):
+    job: Job
+    video: str
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What a worker needs to know once."""
+
+    cache: str
+    models: str = ""
+    syncnet: str = ""
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    task: Task | None = None
+
+
+def work(pipe: Connection, told: bytes) -> None:
+    """The body of a worker process: tasks in, results out, until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends it
+    import cv2
+
+    from engine.folders import Folders
+    from engine.qa.do_job import Bench, do_job
+    from engine.qa.lse import load_syncnet
+
+    cv2.setNumThreads(1)
+    tools = msgspec.json.decode(told, type=Tools)
+    folders = Folders(Path(tools.cache), Path(tools.models) if tools.models else None)
+    bench = Bench(folders, load_syncnet(Path(tools.syncnet)) if tools.syncnet else None)
+    while True:
+        try:
+            task = msgspec.json.decode(pipe.recv_bytes(), type=Task)
+        except EOFError:
+            return
+        try:
+            result = do_job(task.job, Path(task.video), bench)
+        except Exception as error:  # the top of the process: the run goes on
+            result = failed(task.job, f"the scorer failed: {type(error).__name__}: {error}")
+        pipe.send_bytes(msgspec.json.encode(result))
+
+
+def failed(job: Job, why: str) -> ClipResult:
+    return ClipResult(
+        job.clip, job.scorer, configuration=job.configuration.name, seed=job.seed,
+        character=job.character, language=job.language, split=job.split, failed=why,
+    )  # fmt: skip
+
+
+def do_all(tasks: Sequence[Task], count: int, tools: Tools) -> Iterator[tuple[Job, ClipResult]]:
+    """Every task's result as it is done, by `count` processes; those end with the iterator."""
+    waiting = list(reversed(tasks))
+    workers = [_start(tools) for _ in range(min(count, len(tasks)))]
+    try:
+        for worker in workers:
+            _give(worker, waiting)
+        while busy := [w for w in workers if w.task is not None]:
+            for pipe in wait([w.pipe for w in busy]):
+                worker = next(w for w in busy if w.pipe is pipe)
+                assert worker.task is not None
+                job, result = worker.task.job, _answer(worker)
+                worker.task = None
+                if not worker.process.is_alive() and waiting:
+                    workers[workers.index(worker)] = worker = _start(tools)
+                _give(worker, waiting)
+                yield job, result
+    finally:
+        for worker in workers:
+            worker.pipe.close()
+            worker.process.join(0.5)
+            if worker.process.is_alive():
+                worker.process.terminate()
+                worker.process.join(5)
+
+
+def _start(tools: Tools) -> _Worker:
+    start = multiprocessing.get_context("spawn")
+    ours, theirs = start.Pipe()
+    process = start.Process(target=work, args=(theirs, msgspec.json.encode(tools)), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _give(worker: _Worker, waiting: list[Task]) -> None:
+    """The next task. A worker that ended meanwhile is found when its pipe is read."""
+    if not waiting:
+        return
+    worker.task = waiting.pop()
+    try:
+        worker.pipe.send_bytes(msgspec.json.encode(worker.task))
+    except OSError:
+        return
+
+
+def _answer(worker: _Worker) -> ClipResult:
+    assert worker.task is not None
+    try:
+        return msgspec.json.decode(worker.pipe.recv_bytes(), type=ClipResult)
+    except (EOFError, OSError):
+        worker.process.join(5)
+        status = worker.process.exitcode
+        return failed(worker.task.job, f"the process that scored it ended with status {status}")
+
+
+def cores() -> int:
+    """How many processes are worth starting here."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def check_count(count: int) -> int:
+    """0 means one a core. Raises EngineError("bad_input")."""
+    if not 0 <= count <= 512:
+        raise EngineError("bad_input", f"{count} workers", "give 1 to 512, or 0: one a core")
+    return count or cores()
