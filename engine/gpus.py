@@ -103,4 +103,5 @@ def present(environment: Mapping[str, str]) -> int:
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return found
-    return min(found, len([word for word in visible.split(",") if word.strip(" -1")]) or 0)
+    named = [word.strip() for word in visible.split(",")]
+    return min(found, sum(word not in ("", "-1") for word in named))

@@ -69,7 +69,8 @@ class RankBody:
             return
         traceback.print_exception(error)
         where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error} at {where.filename}:{where.lineno}"
+        first = (str(error).splitlines() or [""])[0]
+        text = f"{type(error).__name__}: {first} at {where.filename}:{where.lineno}"
         self._say(rm.RankFailed("internal", text, ""))
 
     def _say(self, message: Any) -> None:

@@ -48,7 +48,8 @@ class RankGroup:
         self.seats = seats(plan)
         self.latents = LatentsBuffer.create()
         self.error: EngineError | None = None
-        self.bus, self.own = bus, generator
+        self.bus = bus
+        self.own: Any = generator  # rank 0's, until `close`
         self.on_stage: dict[str, Any] = {"denoise": None, "decode": None}  # whose character it is
         self._log, self._failed = log, failed
         self._meeting = os.memfd_create("avatar-meeting")
@@ -81,6 +82,8 @@ class RankGroup:
 
     def meet(self) -> None:
         """Wait until every rank is there and joined. Raises EngineError."""
+        if self.error is not None:
+            raise self.error
         if self._met:
             return
         with self._turns["decode"]:
@@ -93,6 +96,7 @@ class RankGroup:
         """Let the call under way end, ask every rank to leave, kill what stays. Idempotent."""
         if self._closed.is_set():
             return
+        self.own = None  # graphs that captured collectives go before the group does
         if self.error is None and self._turns["denoise"].acquire(timeout=TURN_S):
             for process in self._processes:
                 process.send(rm.Close())
@@ -167,8 +171,10 @@ class RankGroup:
         if not isinstance(error, EngineError):
             for line in "".join(traceback.format_exception(error)).splitlines():
                 self._log(f"{self.seats[0]}: {line}")
-            text = f"{self.seats[0]}: {type(error).__name__}: {error}"
-            error = EngineError("internal", text)
+            first = (str(error).splitlines() or [""])[0]
+            error = EngineError(
+                "internal", f"{self.seats[0]}: {type(error).__name__}: {first}"
+            )  # fmt: skip
         self._sign(self.seats[0], error)
 
     # --- the watching thread --------------------------------------------------------------------
@@ -193,7 +199,6 @@ class RankGroup:
         for message in process.heard(now):
             match message:
                 case rm.RankDone(number=number, ms=ms):
-                    process.liveness.finished_chunk()
                     self._answers[process.seat.number, number] = ms
                 case rm.RankProgress(fraction=fraction, what=what):
                     if process.seat.role == "decode":  # of the others rank 0 speaks

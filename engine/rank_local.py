@@ -6,6 +6,7 @@ Knows nothing of processes.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -49,3 +50,5 @@ class LocalRank:
                 self._done(body, result)
         except Exception as error:  # the top of the thread
             self._failed(error)
+            with contextlib.suppress(RuntimeError):  # a group that lost a rank may not part well
+                self._part.close(rm.Close())

@@ -60,7 +60,7 @@ class DenoisePart(Part):
     """A generator that has other ranks beside it: one with `join` (see `VideoGenerator`)."""
 
     def __init__(self, generator: Any, device: str, decodes_here: bool) -> None:
-        self.generator = generator
+        self.generator: Any = generator
         self._device, self._decodes_here = device, decodes_here
         self._ranks: Any = None
 
@@ -90,7 +90,7 @@ class DenoisePart(Part):
         self.generator.reset()
 
     def close(self, message: rm.Close) -> None:
-        del self.generator  # graphs that captured collectives go before the group does
+        self.generator = None  # graphs that captured collectives go before the group does
         if self._ranks is not None:
             self._ranks.close()
 

@@ -23,12 +23,13 @@ from engine.framebus import FrameBus
 from engine.gpus import Gpus
 from engine.rank_handover import LatentsBuffer
 from engine.rank_link import RankLink
-from engine.supervision import Liveness
+from engine.supervision import SILENT_S, Liveness
 
 ROOT = Path(__file__).resolve().parents[1]  # where `python -m engine.rank_body` finds the package
 # Before torch is imported: a thread a core for every rank takes 40 times as long (measured, gloo).
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 READY_S = 90.0  # imports: eight ranks read torch and CUDA's libraries from a cold disk at once
+SILENT_JOB_S = 60.0  # compilers and loaders may keep the interpreter to themselves for long
 ENDING_S = 0.3  # from the end of its link to its exit status
 STDERR_KEPT = 8_192  # bytes: a report of some sixty lines
 
@@ -78,6 +79,7 @@ class RankProcess:
         self._gone_at = 0.0
         self.closing = False  # it was asked to leave: that it goes is no failure
         self._next_number = 0
+        self._in_job = True  # until its first chunk: building takes its time
         self._stderr: deque[bytes] = deque()
         ours, theirs = socket.socketpair()
         descriptors = [theirs.fileno(), bus.descriptor, latents.descriptor]
@@ -104,6 +106,7 @@ class RankProcess:
         """The number of the call. A process that is gone is told by `fate`, not here."""
         number, self._next_number = self._next_number, self._next_number + 1
         self.closing = self.closing or isinstance(body, rm.Close)
+        self._in_job = isinstance(body, rm.Join | rm.Prepare)
         with contextlib.suppress(OSError):
             self.link.send(rm.encode(rm.Call(number, body)))
         return number
@@ -121,7 +124,9 @@ class RankProcess:
                 case rm.RankReady():
                     self.liveness.was_ready(now)
                 case rm.RankBeat(busy_s=busy_s):
-                    self.liveness.heard(now, {"call": busy_s})
+                    self.liveness.heard(now, {"jobs" if self._in_job else "step": busy_s})
+                case rm.RankDone() if not self._in_job:
+                    self.liveness.finished_chunk()
                 case rm.RankFailed():
                     self.failure = message
         return messages
@@ -155,7 +160,7 @@ class RankProcess:
     def _silence(self, now: float) -> str:
         if self.is_gone:  # its end is known in a moment, and says more
             return "closed its link" if now - self._gone_at > ENDING_S else ""
-        return self.liveness.verdict(now)
+        return self.liveness.verdict(now, SILENT_JOB_S if self._in_job else SILENT_S)
 
     def close(self, timeout_s: float) -> None:
         """Wait so long for it to end by itself, then kill it. Nothing is left of it."""

@@ -6,11 +6,15 @@ Knows nothing of messages or sessions.
 from __future__ import annotations
 
 import ipaddress
+import json
+import os
+import shutil
 import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import zmq
 import zmq.auth
 from zmq.utils import z85
@@ -39,6 +43,18 @@ def make_runtime_dir(base: Path | None) -> Path:
             "use a shorter --runtime-dir",
         )  # fmt: skip
     return folder
+
+
+def sweep_runtime_dirs(base: Path | None) -> None:
+    """Remove what engines of this user left that were killed with kill -9."""
+    for line in (base or Path(tempfile.gettempdir())).glob("avatar-*/engine.json"):
+        try:
+            pid = int(json.loads(line.read_text())["pid"])
+            is_ours = line.stat().st_uid == os.getuid() and not line.parent.is_symlink()
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if is_ours and not psutil.pid_exists(pid):
+            shutil.rmtree(line.parent, ignore_errors=True)
 
 
 def is_loopback(host: str) -> bool:

@@ -33,7 +33,14 @@ from engine.launch import LaunchPlan, WorkerProcess
 from engine.live_session import LiveSession, Outlet
 from engine.protocol import audio_block
 from engine.protocol import messages as pm
-from engine.security import CurveKeys, ZapDoor, check_bind, load_keys, make_runtime_dir
+from engine.security import (
+    CurveKeys,
+    ZapDoor,
+    check_bind,
+    load_keys,
+    make_runtime_dir,
+    sweep_runtime_dirs,
+)
 from engine.spare_worker import SpareWorker
 
 TICK_LIVE_S = 0.02  # with sessions: how late a starved source may be noticed
@@ -62,6 +69,7 @@ class Server:
         is_ipc = config.bind == "ipc"
         if not is_ipc:
             check_bind(config.bind, self.keys is not None)
+        sweep_runtime_dirs(config.runtime_dir)
         self.folder: Path = make_runtime_dir(config.runtime_dir)
         self.door = ZapDoor(self.keys.clients) if self.keys else None
         self.lanes = Lanes(self.folder if is_ipc else None, config.bind, config.port, self.keys)

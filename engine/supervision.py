@@ -41,12 +41,12 @@ class Liveness:
     def busy(self) -> bool:
         return any(s > 0 for s in self._busy_s.values())
 
-    def verdict(self, now: float) -> str:
+    def verdict(self, now: float, silent_s: float = SILENT_S) -> str:
         """Empty while it lives; else what is wrong, for a person."""
         if not self.ready:
             waited = now - self._started
             return f"not ready after {waited:.0f} s" if waited > self._ready_timeout_s else ""
-        if now - self._last_beat > SILENT_S:
+        if now - self._last_beat > silent_s:
             return f"no heartbeat for {now - self._last_beat:.1f} s"
         step = HUNG_STEP_S if self._stepped else HUNG_FIRST_STEP_S
         for thread, seconds in self._busy_s.items():

@@ -47,6 +47,7 @@ class SessionView:
     stalled: bool = False  # audio flows and no frame came for 1 s
     synthetic: bool = False
     kernel_path: str = ""
+    ranks: str = ""  # on how many GPUs, in words
     age_s: float = 0.0
     counters: Counters = field(default_factory=Counters)
     message: str = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.protocol.frame import Frame
-from engine.protocol.messages import ChunkTimings
+from engine.protocol.messages import ChunkTimings, RankTime
 
 STAGES = ("capture", "audio", "encode", "denoise", "decode", "transport", "paint")
 LATENCY = "mic_to_picture"  # sound at the microphone to matching lips painted
@@ -33,6 +33,17 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class RankSpread:
+    """One rank of a session on several GPUs: per frame, of it `comm_ms` (p50) between ranks."""
+
+    rank: int
+    stage: str
+    device: str
+    spread: Spread
+    comm_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimingsView:
     """The last 60 s; `latency` is None until a frame with a capture time was painted."""
 
@@ -42,6 +53,7 @@ class TimingsView:
     dropped: dict[str, int]  # since start, by reason
     frames_painted: int
     frames_late: int
+    ranks: tuple[RankSpread, ...] = ()  # of the newest chunk's session, in order
 
 
 class Timings:
@@ -52,6 +64,7 @@ class Timings:
         self._rings: dict[str, deque[tuple[int, float]]] = {}
         self._paint_times: deque[int] = deque(maxlen=KEEP_SAMPLES)
         self._last_painted: tuple[int, int, int] | None = None
+        self._ranks: dict[str, RankTime] = {}  # ring -> who; of the newest chunk
         self._dropped: dict[str, int] = {}
         self._late = 0
         self._painted = 0
@@ -65,6 +78,10 @@ class Timings:
         with self._lock:
             for stage, ms in timings.stage_ms.items():
                 self._add(stage, ms / max(timings.frame_count, 1), now_ns)
+            self._ranks = {f"{r.stage} rank {r.rank} {r.device}": r for r in timings.ranks}
+            for name, r in self._ranks.items():
+                self._add(name, r.ms / max(timings.frame_count, 1), now_ns)
+                self._add(f"{name} exchange", r.comm_ms / max(timings.frame_count, 1), now_ns)
 
     def arrived(self, frame: Frame, now_ns: int) -> None:
         """Transport is arrival minus publication, on one host only (negative: clocks differ)."""
@@ -103,10 +120,18 @@ class Timings:
         with self._lock:
             rings = {name: self._recent(name, now_ns)[1] for name in self._rings}
             spreads = {name: _spread(ms) for name, ms in rings.items() if len(ms)}
-            latency = spreads.pop(LATENCY, None)
+            stages = {name: s for name, s in spreads.items() if name in STAGES}
             return TimingsView(
-                self._fps(now_ns), latency, spreads, dict(self._dropped), self._painted, self._late
-            )
+                self._fps(now_ns), spreads.get(LATENCY), stages, dict(self._dropped),
+                self._painted, self._late, self._rank_spreads(spreads),
+            )  # fmt: skip
+
+    def _rank_spreads(self, spreads: dict[str, Spread]) -> tuple[RankSpread, ...]:
+        return tuple(
+            RankSpread(r.rank, r.stage, r.device, spreads[name], spreads[f"{name} exchange"].p50_ms)
+            for name, r in self._ranks.items()
+            if name in spreads
+        )
 
     def stacked(self, now_ns: int, bins: int = 60) -> dict[str, np.ndarray]:
         """Mean ms per frame of each stage in `bins` equal slices of the last 60 s, oldest first."""

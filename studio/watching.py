@@ -59,7 +59,7 @@ class Watching(QObject):
         elif isinstance(message, pm.EngineState):
             self._flow.state.update_engine(worker=message.worker, health=message)
         elif isinstance(message, pm.ProgressReport):
-            if self._flow.state.character.busy:
+            if message.request == self._flow.talk.loading:  # not of a model that is being loaded
                 self._flow.state.update_character(progress=message.fraction, what=message.what)
         else:
             self._flow.log_line.emit(message)
@@ -75,6 +75,7 @@ class Watching(QObject):
         self._flow.state.update_session(
             state=message.state, epoch=message.epoch, counters=message.counters,
             age_s=message.age_s, synthetic=message.synthetic, kernel_path=message.kernel_path,
+            ranks=message.ranks,
             message=message.message, hint=message.hint,
         )  # fmt: skip
 

@@ -30,6 +30,8 @@ def engine_words(engine: EngineView, session: SessionView) -> tuple[str, str]:
     parts = [f"{text}{where}", session.model]
     if session.kernel_path:
         parts.append(session.kernel_path)
+    if session.ranks:
+        parts.append(session.ranks)
     if engine.restarts:
         parts.append(f"restarted {engine.restarts}×")
     return " · ".join(parts), tone

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from studio import theme
+from studio.panels.ranks import RanksTable
 from studio.timings import STAGES, TimingsView
 from studio.widgets.buttons import label, push, restyle
 from studio.widgets.history_plot import HistoryPlot
@@ -62,6 +63,7 @@ class TimingsPanel(QWidget):
         self.p95 = label(NONE, "big")
         self.plot = HistoryPlot()
         self.cells: dict[str, tuple[QLabel, QLabel]] = {}
+        self.ranks = RanksTable()
         self.drops = label("", "caption")
         self.drops.setWordWrap(True)
         column = QVBoxLayout(self)
@@ -70,6 +72,7 @@ class TimingsPanel(QWidget):
         column.addLayout(self._figures())
         column.addWidget(self.plot)
         column.addLayout(self._table())
+        column.addWidget(self.ranks)
         column.addWidget(self.drops)
         column.addWidget(push(actions["export_timings"], text="Export as CSV…"))
         column.addStretch(1)
@@ -84,6 +87,7 @@ class TimingsPanel(QWidget):
             spread = view.stages.get(stage)
             p50.setText(f"{spread.p50_ms:.1f}" if spread else NONE)
             p95.setText(f"{spread.p95_ms:.1f}" if spread else NONE)
+        self.ranks.show_ranks(view.ranks)
         self._show_drops(view)
 
     def show_stacks(self, stacks: dict[str, np.ndarray]) -> None:

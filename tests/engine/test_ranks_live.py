@@ -4,7 +4,6 @@ of them, is named, and comes back with the others.
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
@@ -13,9 +12,9 @@ import pytest
 
 from engine.protocol import messages as pm
 from tests.engine.test_recovery import Speaker
-from tests.engine.wire_client import EngineUnderTest, WireClient, states
+from tests.engine.wire_client import ROOT, EngineUnderTest, WireClient, states
 
-PICTURE = os.path.join(os.path.dirname(__file__), "..", "portrait_render", "golden_mira.png")
+PICTURE = ROOT / "tests" / "portrait_render" / "golden_mira.png"
 
 
 def ranks_of(engine):
@@ -27,11 +26,12 @@ def ranks_of(engine):
     return None, []
 
 
-def patient(client, body, timeout_s=120.0):
-    """The answer to a slow request, by a studio that pings meanwhile."""
+def patient(client, body, timeout_s=120.0, others=()):
+    """The answer to a slow request, by a studio that pings meanwhile, as `others` do."""
     request, deadline = client.send(body), time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        client.send(pm.Ping())
+        for one in (client, *others):
+            one.send(pm.Ping())
         while client.control.poll(500):
             envelope = pm.decode_reply(client.control.recv())
             if envelope.id == request:
@@ -54,7 +54,7 @@ def session(engine):
     opened = patient(client, pm.OpenSession(model="tiny", options={"synthetic": 1.0}))
     assert isinstance(opened, pm.SessionOpened), opened
     assert opened.synthetic and opened.frames_per_chunk == 4
-    picture = open(PICTURE, "rb").read()
+    picture = PICTURE.read_bytes()
     loaded = patient(
         client,
         pm.LoadCharacter(session=opened.session, spec=pm.CharacterSpec(), picture=picture),
