@@ -193,8 +193,12 @@ def layer_row(
         "two_shot": lambda i: plain(layer, group, space, i, i.out),
         "ours": lambda i: fused(layer, space, i, i.out),
     }
-    if not layer.gathers:
-        ways["ours_24_senders"] = lambda i: fused(layer, space, i, i.out, senders=24)
+    from kernels.gemm_blocks import BROAD
+
+    if layer.gathers:
+        ways["ours_broad"] = lambda i: fused(layer, space, i, i.out, blocks=BROAD)
+    else:
+        ways["ours_18_senders"] = lambda i: fused(layer, space, i, i.out, senders=18)
     if library is not None:
         ways["library"] = lambda i: library(layer.op, i.a, i.scale, i.w, i.scale, i.out)
     row |= {f"{name}_us": timed(way, sets, group) for name, way in ways.items()}
@@ -275,7 +279,7 @@ class Alone:
 
 def core_rows() -> list[dict[str, Any]]:
     """Our GEMM without ranks beside cuBLAS, at the shapes of two ranks, in several blocks."""
-    from kernels.gemm_blocks import WIDE, Blocks
+    from kernels.gemm_blocks import BROAD, WIDE
 
     group, rows = Alone(), []
     half = scatter_half(TOKENS, HIDDEN, 1)
@@ -284,7 +288,7 @@ def core_rows() -> list[dict[str, Any]]:
         sets = _filled([inputs(layer, 1, TOKENS) for _ in range(2)])
         row: dict[str, Any] = {"layer": layer.name, "ranks": 1}
         row["gemm_us"] = timed(lambda i, at=layer: gemm_alone(at, i), sets, group)
-        for blocks in (WIDE, Blocks(128, 256, 128, 8, 3)):
+        for blocks in (WIDE, BROAD):
             label = f"{blocks.rows}x{blocks.columns} {blocks.warps}w {blocks.stages}s"
 
             def call(i: Inputs, at: Layer = layer, b: Any = blocks) -> None:

@@ -37,7 +37,7 @@ def _gather(
     words = rows * row_words
     if PHASE != 2:
         send_rows(x_ptr, 0, words, x_ptr, rows, row_words, pointers_ptr, epoch, rank, base_row, pid,
-                  programs, RANKS, CHUNK, False, SCALES, ASM)  # fmt: skip
+                  programs, False, RANKS, CHUNK, False, SCALES, ASM)  # fmt: skip
     if PHASE != 1:
         for c in tl.range(pid * CHUNK, words, programs * CHUNK):
             at = c + tl.arange(0, CHUNK)
@@ -67,7 +67,7 @@ def _scatter(
     words = rows * row_words
     if PHASE != 2:
         send_rows(words_ptr, words, words, words_ptr, rows, row_words, pointers_ptr, epoch, rank,
-                  base_row, pid, programs, RANKS, CHUNK, False, SCALES, ASM)  # fmt: skip
+                  base_row, pid, programs, False, RANKS, CHUNK, False, SCALES, ASM)  # fmt: skip
     if PHASE != 1:
         for step in tl.static_range(1, RANKS):
             flag = flag_of(pointers_ptr, rank, (rank + step) % RANKS, programs, pid)

@@ -7,7 +7,9 @@ Truth: `reference_peers.gather_linear`. Reading a peer's rows in place would fet
 column of tiles (90 times for QKV of two ranks: 258 MB over NVLink where 2.9 are needed), so every
 rank pushes its fp8 rows and their scales once into each peer's workspace. The pushing programs are
 those that the last wave of tiles leaves idle anyway: QKV of two ranks is 540 tiles, 5 waves on 108
-to 132 programs alike. The others compute the own rows, then await each peer's.
+to 132 programs alike. The others compute one wave of own tiles, then await all ranks' rows; from
+there on a column of tiles is computed for all rows at once, so that the weights of all but the
+first columns are read from memory once (all own rows first: twice, 112 against 106 us alone).
 
 No deadlock: senders never wait, and all programs are resident.
 """
@@ -30,14 +32,14 @@ CHUNK = 8192  # words a sender moves at a time: 32 KB, 16 loads of 16 bytes a th
 @triton.jit
 def send_rows(
     x_ptr, apart, words, scale_ptr, rows, row_words, pointers_ptr, epoch, rank, base_row, sender,
-    senders, RANKS: tl.constexpr, CHUNK: tl.constexpr, SCALED: tl.constexpr, SCALES: tl.constexpr,
-    ASM: tl.constexpr,
+    senders, OWN: tl.constexpr, RANKS: tl.constexpr, CHUNK: tl.constexpr, SCALED: tl.constexpr,
+    SCALES: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
     """This sender's share of `words` 32-bit words (rows x row_words) to every peer, `apart` words
-    apart in x (0: all get the same). Nearest first: rank - 1 needs our rows before others do."""
+    apart in x (0: all get the same), and to ourselves last when OWN."""
     parity = epoch & 1
     slot = (parity * base_row + rank * rows).to(tl.int64) * row_words
-    for step in tl.static_range(1, RANKS):
+    for step in tl.static_range(1, RANKS + OWN):
         peer = (rank + RANKS - step) % RANKS
         target = data_of(pointers_ptr, peer, tl.int32) + slot
         for c in tl.range(sender * CHUNK, words, senders * CHUNK):
@@ -76,11 +78,11 @@ def _finish(
     out_desc.store([source, row, col], acc.to(OUT).reshape(1, BM, BN))
 
 
-@triton.jit(do_not_specialize=["rank", "base_row", "senders"])  # one build for all ranks
+@triton.jit(do_not_specialize=["rank", "base_row", "senders", "early"])  # one build for all ranks
 def _gather_linear(
     a_desc, peers_desc, w_desc, out_desc, a_ptr, a_scale_ptr, w_scale_ptr, bias_ptr,
     pointers_ptr, epochs_ptr, rank, rows, columns, inner, words, row_words, base_row, senders,
-    RANKS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    early, RANKS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     ROW_SCALE: tl.constexpr, COLUMN_SCALE: tl.constexpr, BIAS: tl.constexpr,
     PHASE: tl.constexpr, CHUNK: tl.constexpr, SCALES: tl.constexpr, ASM: tl.constexpr,
     FLAT: tl.constexpr, OUT: tl.constexpr,
@@ -89,15 +91,16 @@ def _gather_linear(
     epoch = tl.load(epochs_ptr + pid) + 1
     if pid < senders:
         if PHASE != 2:
-            send_rows(a_ptr, 0, words, a_scale_ptr, rows, row_words, pointers_ptr, epoch, rank,
-                      base_row, pid, senders, RANKS, CHUNK, ROW_SCALE, SCALES, ASM)  # fmt: skip
+            send_rows(
+                a_ptr, 0, words, a_scale_ptr, rows, row_words, pointers_ptr, epoch, rank, base_row,
+                pid, senders, True, RANKS, CHUNK, ROW_SCALE, SCALES, ASM,
+            )  # fmt: skip
     elif PHASE != 1:
         workers = tl.num_programs(0) - senders
         worker = pid - senders
         down = tl.cdiv(rows, BM)
-        tiles = down * tl.cdiv(columns, BN)  # of one source
         turns = tl.cdiv(inner, BK)
-        for t in tl.range(worker, tiles, workers, flatten=FLAT):
+        for t in tl.range(worker, early, workers, flatten=FLAT):
             row = (t % down) * BM
             col = (t // down) * BN
             acc = tl.zeros((BM, BN), tl.float32)
@@ -105,25 +108,31 @@ def _gather_linear(
                 acc = tl.dot(a_desc.load([row, k * BK]), w_desc.load([col, k * BK]).T, acc)
             _finish(acc, row, col, rank, out_desc, a_scale_ptr, w_scale_ptr, bias_ptr, rows,
                     columns, BM, BN, ROW_SCALE, COLUMN_SCALE, BIAS, OUT)  # fmt: skip
-        start = worker + tl.cdiv(tl.maximum(tiles - worker, 0), workers) * workers
-        base = (epoch & 1) * base_row
-        scales = scales_of(pointers_ptr, rank) + (epoch & 1) * SCALES
-        for step in tl.static_range(1, RANKS):
-            source = (rank + step) % RANKS
-            if start < tiles * (step + 1):
-                await_senders(pointers_ptr, rank, source, senders, tl.num_programs(0), epoch, ASM)
-            for t in tl.range(start, tiles * (step + 1), workers, flatten=FLAT):
-                row = (t % tiles % down) * BM
-                col = (t % tiles // down) * BN
+        if RANKS > 1:
+            base = (epoch & 1) * base_row
+            scales = scales_of(pointers_ptr, rank) + (epoch & 1) * SCALES
+            for sent in tl.static_range(RANKS):
+                await_senders(pointers_ptr, rank, sent, senders, tl.num_programs(0), epoch, ASM)
+            # peers' rows of the first columns, then all rows of the others, a column at a time
+            begun = (RANKS - 1) * early
+            total = RANKS * down * tl.cdiv(columns, BN)
+            start = worker + tl.cdiv(tl.maximum(early - worker, 0), workers) * workers
+            for t in tl.range(start - early, total - early, workers, flatten=FLAT):
+                late = t >= begun
+                each = tl.where(late, RANKS * down, (RANKS - 1) * down)  # tiles of a column
+                place = tl.where(late, t - begun, t)
+                source = (rank + place % each // down + tl.where(late, 0, 1)) % RANKS
+                row = (place % down) * BM
+                col = (place // each + tl.where(late, early // down, 0)) * BN
                 first = base + source * rows + row
                 acc = tl.zeros((BM, BN), tl.float32)
                 for k in range(0, turns):
-                    acc = tl.dot(peers_desc.load([first, k * BK]), w_desc.load([col, k * BK]).T,
-                                 acc)  # fmt: skip
+                    acc = tl.dot(
+                        peers_desc.load([first, k * BK]), w_desc.load([col, k * BK]).T, acc
+                    )
                 scale_ptr = scales + source * rows if ROW_SCALE else a_scale_ptr
                 _finish(acc, row, col, source, out_desc, scale_ptr, w_scale_ptr, bias_ptr, rows,
                         columns, BM, BN, ROW_SCALE, COLUMN_SCALE, BIAS, OUT)  # fmt: skip
-            start += tl.cdiv(tl.maximum(tiles * (step + 1) - start, 0), workers) * workers
     if PHASE != 1:
         tl.store(epochs_ptr + pid, epoch)
 
@@ -138,6 +147,7 @@ def gather_linear(
     space: Workspace,
     phase: int = BOTH,
     blocks: Blocks | None = None,
+    senders: int | None = None,
 ) -> None:
     """See `reference_peers.gather_linear`. K and N multiples of 16, all contiguous."""
     rows, inner = a.shape
@@ -145,7 +155,12 @@ def gather_linear(
     assert out.shape == (space.ranks * rows, columns), out.shape
     space.check(space.ranks * rows, row_bytes, scales=a_scale.ndim == 2)
     b = blocks or WIDE
-    tiles = space.ranks * triton.cdiv(rows, b.rows) * triton.cdiv(columns, b.columns)
+    down, across = triton.cdiv(rows, b.rows), triton.cdiv(columns, b.columns)
+    if senders is None:
+        senders = senders_for(space.ranks * down * across, space.programs)
+    early = across  # columns of own tiles computed while nothing has come yet: one wave
+    if space.ranks > 1:
+        early = min(across, max(1, (space.programs - senders) // down))
     _gather_linear[(space.programs,)](
         TensorDescriptor.from_tensor(a, [b.rows, b.inner]),
         TensorDescriptor.from_tensor(
@@ -158,7 +173,7 @@ def gather_linear(
         a.view(torch.int32), a_scale, w_scale, w_scale if bias is None else bias,
         space.buffer.pointers, space.epochs, space.rank, rows, columns, inner,
         rows * row_bytes // 4, row_bytes // 4, space.base_row(row_bytes),
-        senders_for(tiles, space.programs) if space.ranks > 1 else 0,
+        senders if space.ranks > 1 else 0, early * down,
         RANKS=space.ranks, BM=b.rows, BN=b.columns, BK=b.inner, ROW_SCALE=a_scale.ndim == 2,
         COLUMN_SCALE=w_scale.ndim == 2, BIAS=bias is not None, PHASE=phase, CHUNK=CHUNK,
         SCALES=SCALES, ASM=a.is_cuda, FLAT=a.is_cuda, OUT=store_type(out),

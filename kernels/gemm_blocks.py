@@ -21,6 +21,7 @@ class Blocks:
 
 
 WIDE = Blocks(128, 128, 128, 4, 5)  # within 4 % of cuBLAS at M = 748
+BROAD = Blocks(128, 256, 128, 8, 3)  # half as many tiles: better where they fill whole waves
 SENDERS = 12  # at least this many programs send: about 20 GB/s each
 
 
