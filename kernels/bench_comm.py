@@ -118,21 +118,23 @@ def _filled(sets: list[Inputs]) -> list[Inputs]:
     return sets
 
 
-def plain(layer: Layer, group: Group, space: Workspace | None, i: Inputs, out: Tensor) -> None:
+def plain(
+    layer: Layer, group: Group, space: Workspace | None, i: Inputs, out: Tensor, **way: Any
+) -> None:
     """cuBLAS and a collective: the library's, or, given a workspace, our two-shot."""
     linear = ops.choose("fp8_linear", "cuda")
     if layer.gathers:
         if space is None:
             group.gather_rows(i.a, i.wide)
         else:
-            ops.choose("peer_gather", "cuda")(i.a, i.wide, space)
+            ops.choose("peer_gather", "cuda")(i.a, i.wide, space, **way)
         linear(i.wide, i.scale, i.w, i.scale, None, out)
         return
     linear(i.a, i.scale, i.w, i.scale, None, i.wide)
     if space is None:
         group.scatter_sum(i.wide, out)
     else:
-        ops.choose("peer_scatter", "cuda")(i.wide, out, space)
+        ops.choose("peer_scatter", "cuda")(i.wide, out, space, **way)
 
 
 def gemm_alone(layer: Layer, i: Inputs) -> None:
@@ -191,6 +193,7 @@ def layer_row(
         "gemm": lambda i: gemm_alone(layer, i),
         "collective": lambda i: plain(layer, group, None, i, i.out),
         "two_shot": lambda i: plain(layer, group, space, i, i.out),
+        "two_shot_16_warps": lambda i: plain(layer, group, space, i, i.out, chunk=8192, warps=16),
         "ours": lambda i: fused(layer, space, i, i.out),
     }
     from kernels.gemm_blocks import BROAD

@@ -158,28 +158,42 @@ def _square_sum(
         tl.store(epochs_ptr + pid, epoch)
 
 
-def peer_gather(x: Tensor, out: Tensor, space: Workspace, phase: int = BOTH) -> None:
+def peer_gather(
+    x: Tensor,
+    out: Tensor,
+    space: Workspace,
+    phase: int = BOTH,
+    chunk: int = CHUNK,
+    warps: int = 4,
+) -> None:
     """See `reference_peers.peer_gather`. Rows of a multiple of 16 bytes, contiguous."""
     rows, row_bytes = x.shape[0], x[0].numel() * x.element_size()
     assert out.shape == (space.ranks * rows, *x.shape[1:]), out.shape
     space.check(space.ranks * rows, row_bytes)
     _gather[(space.programs,)](
         x.view(torch.int32), out.view(torch.int32), space.buffer.pointers, space.epochs, space.rank,
-        rows, row_bytes // 4, space.base_row(row_bytes), RANKS=space.ranks, CHUNK=CHUNK,
-        SCALES=SCALES, PHASE=phase, ASM=x.is_cuda, num_warps=4,
+        rows, row_bytes // 4, space.base_row(row_bytes), RANKS=space.ranks, CHUNK=chunk,
+        SCALES=SCALES, PHASE=phase, ASM=x.is_cuda, num_warps=warps,
     )  # fmt: skip
 
 
-def peer_scatter(x: Tensor, out: Tensor, space: Workspace, phase: int = BOTH) -> None:
+def peer_scatter(
+    x: Tensor,
+    out: Tensor,
+    space: Workspace,
+    phase: int = BOTH,
+    chunk: int = CHUNK,
+    warps: int = 4,
+) -> None:
     """See `reference_peers.peer_scatter`. Rows of a multiple of 16 bytes, contiguous."""
     rows, row_bytes = out.shape[0], out[0].numel() * out.element_size()
     assert x.shape == (space.ranks * rows, *out.shape[1:]), x.shape
     space.check(space.ranks * rows, row_bytes)
     _scatter[(space.programs,)](
         x, x.view(torch.int32), out, space.buffer.pointers, space.epochs, space.rank, rows,
-        row_bytes // 4, space.base_row(row_bytes), RANKS=space.ranks, CHUNK=CHUNK, SCALES=SCALES,
+        row_bytes // 4, space.base_row(row_bytes), RANKS=space.ranks, CHUNK=chunk, SCALES=SCALES,
         PHASE=phase, PER_WORD=4 // x.element_size(), ASM=x.is_cuda, OUT=store_type(out),
-        num_warps=4,
+        num_warps=warps,
     )  # fmt: skip
 
 
