@@ -37,9 +37,12 @@ def test_one_rank_needs_no_link_and_the_slower_gpu_paces() -> None:
     assert shared.denoise_gib > apart.denoise_gib
 
 
-def test_link_hides_only_the_transfer() -> None:
-    link = rank_plan.Link("x", latency_us=10, gb_s=100, hidden=0.5)
-    assert link.ms(1e6, count=3) == pytest.approx(3 * (0.010 + 0.005))
+def test_a_block_exchanges_three_times_each_way() -> None:
+    exchange = rank_plan.Exchange(latency_us=10, gb_s=100, sum_us=5)
+    # fp8 gathered, bf16 scattered: 3 MB at 100 GB/s
+    assert exchange.block_us(2e6, ranks=2) == pytest.approx(3 * (20 + 30) + 2 * 5)
+    rows = rank_plan.Exchange(10, 100, 5, cross_rows=True)
+    assert rows.block_us(2e6, ranks=2) == pytest.approx(2 * (20 + 30) + 5)
 
 
 def test_a_measurement_stands_beside_its_prediction(tmp_path, monkeypatch) -> None:
@@ -51,14 +54,14 @@ def test_a_measurement_stands_beside_its_prediction(tmp_path, monkeypatch) -> No
     monkeypatch.setattr(rank_plan, "BENCHMARKS", tmp_path)
     found = rank_plan.report("avatar-57b", ["2+0", "3+1"], ["fused"])["plan"]
     assert [row["measured_step_ms"] for row in found] == [190.0, None]
-    text = "\n".join(rank_plan.table({"plan": found, "links": {}}))
+    text = "\n".join(rank_plan.table({"plan": found, "exchanges": {}}))
     assert "190.0 ms" in text
     assert "not run" in text
 
 
 @pytest.mark.parametrize("gpus", ["3", "0+1", "3-1", "3+2", "a+b"])
 def test_bad_gpus_are_one_line(gpus: str) -> None:
-    with pytest.raises(EngineError, match="is not N\\+M"):
+    with pytest.raises(EngineError, match="gpus"):
         rank_plan.command(["--plan", "--gpus", gpus])
 
 
