@@ -9,7 +9,7 @@ rank pushes its fp8 rows and their scales once into each peer's workspace. The p
 those that the last wave of tiles leaves idle anyway: QKV of two ranks is 540 tiles, 5 waves on 108
 to 132 programs alike. The others compute one wave of own tiles, then await all ranks' rows; from
 there on a column of tiles is computed for all rows at once, so that the weights of all but the
-first columns are read from memory once (all own rows first: twice, 112 against 106 us alone).
+first columns are read from memory once (twice, were all own rows to come first).
 
 No deadlock: senders never wait, and all programs are resident.
 """
@@ -158,6 +158,7 @@ def gather_linear(
     down, across = triton.cdiv(rows, b.rows), triton.cdiv(columns, b.columns)
     if senders is None:
         senders = senders_for(space.ranks * down * across, space.programs)
+    assert senders <= 32, "await_senders looks at 32 flags"
     early = across  # columns of own tiles computed while nothing has come yet: one wave
     if space.ranks > 1:
         early = min(across, max(1, (space.programs - senders) // down))
