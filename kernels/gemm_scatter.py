@@ -15,8 +15,8 @@ that send await programs of their own rank only, and all programs are resident.
 
 Why senders. All programs end their tiles at the same moment, and 132 x 32 KB are 14 us of NVLink.
 Two H200, ff2: stored by the threads themselves 175 us, by the copy engine straight into the peer
-163 (likely its loads for the next tile queue behind the store), where the same loop without ranks takes
-128. Senders have two waves of time for it: 152 us with 12 of them that took one tile at a time.
+163 (likely its loads for the next tile queue behind the store), where the same loop without ranks
+took 128. Senders have two waves of time for it: 152 us with 12 that took one tile at a time.
 
 The loop is flat, so that a tile's first loads overlap the last one's end. A flat loop holds no `if`
 (Triton 3.6): a row beyond the shape stores nothing, and a wait may be told not to.
