@@ -162,7 +162,8 @@ def row_of(
     steady = np.diff(run.times) * 1000
     pictures, due_ms = config.pixel_frames, 1000 * shown_frames(config) / FPS
     row = {
-        "way": what, "chunks": len(run.times), "frames": pictures * len(run.times),
+        "way": what if device.type == "cuda" else "fp32, no graphs",
+        "chunks": len(run.times), "frames": pictures * len(run.times),
         "ready_s": ready_s, "first_chunk_ms": 1000 * first_s,
         "fps_with_decode": 1000 * pictures / float(steady.mean()),
         "chunk": percentiles(steady.tolist()), "due_ms": due_ms,

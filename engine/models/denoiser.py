@@ -105,7 +105,7 @@ class Denoiser:
             self.model.forward(self._sink)
         self.cache.commit()
 
-    def _hear(self, audio: Tensor) -> None:
+    def hear(self, audio: Tensor) -> None:
         """One chunk's sound, to wherever the model listens."""
         if self._tokens is None or self.model.sound is None:
             self.model.set_audio(audio)
@@ -184,7 +184,7 @@ class Denoiser:
         injected; anything where the model has no ear.
         """
         self.cache.begin()
-        self._hear(audio)
+        self.hear(audio)
         clean = self.sampler.run(self.forward)
         self.cache.commit()
         return clean

@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everywhere
 from torch import Tensor
 
-from engine.fp8 import Linear, quantise_linear
+from engine.fp8 import Linear, quantised_rows
 from engine.models.wan_keys import KeySpec
 from engine.models.wan_weights import Cut
+from kernels.reference import FP8
 
 QUIET = 0.3  # of what cross-attentions add: many of them add up
 _IMAGE_NORMS = ("img_emb.proj.0.weight", "img_emb.proj.4.weight")
@@ -56,11 +57,17 @@ class SyntheticSource:
     def linear(
         self, names: list[str], cut: Cut | None = None, bias: bool = True, quantise: bool = True
     ) -> Linear:
-        weight = torch.cat([self.tensor(f"{name}.weight", cut) for name in names])
         rows = cut if cut is not None and cut.axis == 0 else None
-        biases = [self.tensor(f"{name}.bias", rows) for name in names] if bias else None
-        added = None if biases is None else torch.cat(biases)
-        return quantise_linear(weight, added) if self._fp8 and quantise else Linear(weight, added)
+        biases = [self.tensor(f"{name}.bias", rows) for name in names] if bias else []
+        added = torch.cat(biases) if biases else None
+        weights = (self.tensor(f"{name}.weight", cut) for name in names)
+        if not (self._fp8 and quantise):
+            return Linear(torch.cat(list(weights)), added)
+        # one at a time, a scale an output channel, as a checkpoint is quantised
+        parts = [quantised_rows(weight) for weight in weights]
+        stored = torch.cat([values.view(torch.uint8) for values, _ in parts]).view(FP8)
+        scale = torch.cat([row_scale for _, row_scale in parts])[None]
+        return Linear(stored, added, scale, scale)
 
 
 def _scaled(name: str, value: Tensor) -> Tensor:

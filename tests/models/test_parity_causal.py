@@ -142,6 +142,26 @@ def test_one_frame_a_chunk() -> None:
     compare(wan_tiny(frames=1, ring_chunks=3, sink_frames=1, sink_reach=FAR), own_mask=True)
 
 
+@pytest.mark.parametrize("start", [1_022, 7_200, 21_600, 400_000])
+def test_a_session_never_grows_too_old_for_its_positions(start: int) -> None:
+    """The whole model, beyond the 1,024 rows of the public tables, 20 minutes, an hour, 18 hours of
+    6 latent frames a second: the numbers are those of a young session.
+    """
+    config = wan_tiny(frames=2, ring_chunks=2)
+    public = public_model(config, config.frames)
+    (down, across), p = config.grid, config.patch
+    source = torch.Generator().manual_seed(3)
+    frames = CHUNKS * config.frames
+    latent = torch.randn(config.latent_channels, frames, down * p, across * p, generator=source)
+    text = torch.randn(config.text_tokens, TEXT_FEATURES, generator=source)
+    young, old = (our_model(config, official(public)) for _ in range(2))
+    move = old.cache.phases.move  # type: ignore[attr-defined]
+    old.cache.phases.move = lambda at: move(at + start)  # type: ignore[attr-defined]
+    with torch.inference_mode():
+        want, got = (cached(model, config, latent, text) for model in (young, old))
+    assert relative_error(got, want) < 1e-5
+
+
 def test_the_oracle_sees_a_window_too_long() -> None:
     """The comparison can fail: one chunk more in the mask is another result."""
     config = wan_tiny(frames=2, ring_chunks=2, sink_frames=1, sink_reach=FAR)

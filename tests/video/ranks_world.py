@@ -21,8 +21,9 @@ import torch
 
 from engine.errors import EngineError
 from engine.models.causal_dit import Way
+from engine.models.conditioning import SyntheticConditioning
 from engine.models.denoiser import Denoiser
-from engine.models.dit_config import DitConfig, preset, shard
+from engine.models.dit_config import DitConfig, Speech, preset, shard
 from engine.models.dit_weights import synthetic_weights
 from engine.parallel import PEER_BYTES, ManyRanks, Ranks, join
 from engine.peer_linear import BestLinear, sharded_linear
@@ -38,6 +39,12 @@ SMALL = {"layers": 1, "steps": 2, "ring_chunks": 2}
 ODD = preset("tiny", heads=7, hidden=200, grid=(5, 3), **SMALL)
 # 6 rows over 4 ranks: the last has padding alone. The sink is smaller than a chunk.
 EMPTY = preset("tiny", heads=8, grid=(2, 1), frames=3, clean_pass=True, **SMALL)
+
+# sound injected after a block, condition tokens as the sink; 20 rows a frame, 3 frames, 3 heads
+SOUND = replace(
+    preset("tiny", frames=3, grid=(5, 4), audio_tokens=0, text_features=24, sink_frames=0, **SMALL),
+    speech=Speech((0,), tokens=2, features=16, states=3), latent_channels=16, pixel_frames=12,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,9 @@ CASES = {
     "fp8 row": Case(EMPTY, Way(scale="row")),
     "fp8 unfused": Case(ODD, UNFUSED),
     "fp8 ring8": Case(ODD, Way(attention="ring8")),
+    "sound": Case(SOUND, PLAIN, 3, worlds=(1, 2, 3)),
+    "fp8 sound": Case(SOUND, Way(), worlds=(1, 2)),
+    "sound, cross by rows": Case(SOUND, PLAIN, 2, True, (1, 2)),
     "two-shot": Case(EMPTY, replace(PLAIN, communication="two_shot"), 3, worlds=(1, 3, 4)),
     "fp8 fused": Case(ODD, Way(communication="fused"), worlds=WORLDS),
     "cross by rows": Case(ODD, PLAIN, 3, True, (1, 2, 3)),
@@ -75,11 +85,15 @@ CASES = {
 def denoiser_of(config: DitConfig, way: Way, group: Ranks, cross_rows: bool = False) -> Denoiser:
     """Ready for chunks, with the same weights and inputs on every rank."""
     part = shard(config, group.rank, group.ranks, cross_rows)
-    weights = synthetic_weights(config, part, CPU, torch.float32, way.fp8)
+    given = SyntheticConditioning(config)
+    weights = given.weights(part, CPU, torch.float32, way.fp8, lambda done, what: None)
     denoiser = Denoiser(config, part, weights, way, CPU, torch.float32, ranks=group)
     source = torch.Generator().manual_seed(3)
-    text = torch.randn(config.text_tokens, config.width, generator=source)
-    picture = torch.randn(config.sink_tokens, config.token_channels, generator=source)
+    features = config.text_features or config.width
+    text = torch.randn(config.text_tokens, features, generator=source)
+    frames = 1 if config.speech else config.sink_frames
+    tokens = frames * config.grid[0] * config.grid[1]
+    picture = torch.randn(tokens, config.token_channels, generator=source)
     denoiser.prefill(text, picture)
     if way.fp8 and way.fused_quantise:
         denoiser.calibrate()
@@ -88,8 +102,10 @@ def denoiser_of(config: DitConfig, way: Way, group: Ranks, cross_rows: bool = Fa
 
 def audio_of(config: DitConfig, count: int) -> torch.Tensor:
     source = torch.Generator().manual_seed(4)
-    shape = count, config.audio_tokens, config.audio_features
-    return torch.randn(shape, generator=source)
+    shape = config.audio_tokens, config.audio_features
+    if config.speech is not None:
+        shape = config.speech.states, config.pixel_frames, config.speech.features
+    return torch.randn(count, *shape, generator=source)
 
 
 def latents(case: Case, group: Ranks) -> dict[str, np.ndarray]:
@@ -112,7 +128,7 @@ def cut_off(denoiser: Denoiser, audio: torch.Tensor) -> None:
     """Half a chunk, then the interruption: on every rank at the same place."""
     with torch.inference_mode():
         denoiser.cache.begin()
-        denoiser.model.set_audio(audio)
+        denoiser.hear(audio)
         denoiser.forward(0)
     denoiser.rollback()
 
