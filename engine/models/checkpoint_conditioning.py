@@ -69,7 +69,7 @@ class CheckpointConditioning:
         self, part: Shard, device: torch.device, dtype: torch.dtype, fp8: bool, progress: Progress
     ) -> DitWeights:
         """Read once a process: a further character finds them."""
-        key = (self.model.checkpoint.path, self.model.line, part, device, dtype, fp8)
+        key = (*self.model.checkpoint.identity, self.model.line, part, device, dtype, fp8)
         found = self._loaded.get(key)
         if found is None:
             self._loaded.clear()

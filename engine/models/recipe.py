@@ -18,12 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.clock import HEIGHT, WIDTH
+from engine.errors import EngineError
 from engine.models.checkpoint.tensor_file import refused
 from engine.models.dit_config import DitConfig
 
 NAME = "avatar-model.toml"
 KEYS = ("base", "lora", "schedule", "prompt", "picture", "decoder")
 DECODERS = ("full", "taehv")
+COARSEST = 4  # tokens that one packed token of a talking model's past covers, each way
 RATIO, SLACK = WIDTH / HEIGHT, 0.05
 
 
@@ -79,4 +81,9 @@ def resized(config: DitConfig, picture: tuple[int, int]) -> DitConfig:
         return config
     token = config.patch * (16 if config.latent_channels == 48 else 8)  # pixels, each way
     across, down = (max(1, round(side / token)) for side in picture)
+    if config.speech is not None and across < COARSEST:
+        raise EngineError(
+            "bad_checkpoint", f"a picture {picture[0]} pixels across is too small for this model",
+            f"use {COARSEST * token} or more",
+        )  # fmt: skip
     return replace(config, grid=(down, across))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
 import wave
 from collections.abc import Callable
@@ -18,8 +20,15 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from engine import cli
-from engine.models.dit_config import PRESETS, S2V_LAYERS, Speech
+from engine.errors import EngineError
+from engine.folders import Folders
+from engine.model_factory import ModelFactory
+from engine.models.checkpoint_video import CheckpointVideo
+from engine.models.dit_config import PRESETS, S2V_LAYERS, Speech, shard
+from engine.models.dit_weights import DitWeights
+from engine.models.loaded import LoadedWeights
 from engine.models.vae_config import wan_2_1
+from engine.protocol.character import CharacterSpec
 from tests.models import checkpoint_layouts as layouts
 from tests.models.test_text_encoder_parity import WIDTH as TEXT_WIDTH
 from tests.models.test_text_encoder_parity import original_folder
@@ -38,7 +47,7 @@ def complete_model(folder: Path) -> Path:
     original_file(wan_2_1((12, 8), 16), model).rename(model / "Wan2.1_VAE.pth")
     small = folder / "small"
     small.mkdir()
-    (small / "avatar-model.toml").write_text('base = "../wan"\npicture = "64x96"\n')
+    (small / "avatar-model.toml").write_text('base = "../wan"\npicture = "32x48"\n')
     (small / "README.md").write_text("---\nlicense: cc-by-nc-sa-4.0\n---\n")
     return small
 
@@ -155,3 +164,47 @@ def test_bench_measures_an_installed_model(wan: Path, capsys: pytest.CaptureFixt
     told = json.loads(capsys.readouterr().out)
     assert told["fps"] > 0 and told["layout"].startswith("Self-Forcing") and not told["synthetic"]
     assert told["device"] and told["versions"]["torch"]
+
+
+def test_weights_are_read_once_and_again_when_a_file_changed(wan: Path, tmp_path: Path) -> None:
+    root = tmp_path / "models"
+    shutil.copytree(wan.parent, root)
+    loaded, cpu = LoadedWeights(), torch.device("cpu")
+    reports: list[str] = []
+
+    def weights() -> DitWeights:
+        reports.clear()
+        video = CheckpointVideo("small", Folders(tmp_path, None, (root,)), loaded, lambda: False)
+        given = video.conditioning
+        part, float32 = shard(given.config), torch.float32
+        return given.weights(part, cpu, float32, False, lambda done, what: reports.append(what))
+
+    first = weights()
+    assert reports and loaded.bytes > 1e6 and loaded.name == "small"
+    assert weights() is first and not reports
+    model = root / "wan" / "self_forcing_dmd.pt"
+    os.utime(model, ns=(1, 10**18))
+    assert weights() is not first and reports
+
+
+def test_a_second_character_does_not_read_again(wan: Path, tmp_path: Path) -> None:
+    """The factory of a session keeps the weights from one character to the next, and can cancel."""
+    folders = Folders(tmp_path, None, (wan.parent,))
+    factory = ModelFactory("small", {}, folders)
+    picture = io.BytesIO()
+    Image.fromarray(np.full((300, 200, 3), 90, np.uint8)).save(picture, "PNG")
+    told: list[str] = []
+
+    def load(cancelled: bool) -> None:
+        told.clear()
+        spec = CharacterSpec()
+        factory.load(
+            picture.getvalue(), spec, lambda done, what: told.append(what), lambda: cancelled
+        )
+
+    with pytest.raises(EngineError, match="was cancelled"):
+        load(True)
+    load(False)
+    assert any(what.startswith("reading self_forcing_dmd.pt") for what in told)
+    load(False)
+    assert not any(what.startswith("reading self_forcing_dmd.pt") for what in told)

@@ -199,6 +199,14 @@ def test_a_recipe_puts_a_model_together(tmp_path: Path) -> None:
     assert told.prompt == "A man sings." and model.config.name == "live"
 
 
+def test_a_talking_model_wants_a_picture_that_its_past_can_cover(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    layouts.original(root / "a", layouts.random_state(layouts.small("s2v-14b")))
+    recipe(root / "b", 'base = "../a"\npicture = "32x48"')
+    problem = inventory.installed(folders(tmp_path, root))[1].problem
+    assert problem == "a picture 32 pixels across is too small for this model: use 64 or more"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

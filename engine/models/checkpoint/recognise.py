@@ -59,6 +59,13 @@ class Checkpoint:
         return self.tensors.shapes
 
     @property
+    def identity(self) -> tuple[tuple[str, int, int], ...]:
+        """Path, time and size of every file that goes into the weights, as they are now."""
+        files = [*self.tensors.files, *(self.lora.tensors.files if self.lora else [])]
+        told = [(str(file.path), file.path.stat()) for file in files]
+        return tuple((path, stat.st_mtime_ns, stat.st_size) for path, stat in told)
+
+    @property
     def line(self) -> str:
         """`Self-Forcing generator_ema, Wan2.1 1.3B geometry, 30 layers, bf16, 2.8 GB`."""
         dtype = DTYPE_NAMES.get(self.dtype, str(self.dtype).removeprefix("torch."))
