@@ -1,0 +1,97 @@
+"""The `report` part of `avatar-qa`: a run's page, CSV and JSON, written into the run's folder.
+
+0 written, 2 bad input. Knows nothing of how clips are scored or compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from engine.errors import EngineError
+from engine.qa.clip_set import read_pcm
+from engine.qa.compare import compare
+from engine.qa.compare_command import side
+from engine.qa.jobs import Job
+from engine.qa.page import Page, write_page
+from engine.qa.report import ClipResult, Validation
+from engine.qa.run_folder import RunFolder
+from engine.qa.tables import write_tables
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run's folder, or FOLDER:CONFIGURATION")
+    parser.add_argument("--baseline", metavar="A", help="another run: adds the comparison with it")
+    parser.add_argument("--validation", type=Path, help="validation.json of `avatar-qa validate`")
+    parser.add_argument("--out", type=Path, help="the page (default: report.html in the run)")
+    parser.add_argument("--junit", action="store_true", help="junit.xml too, for build servers")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises EngineError."""
+    folder, chosen = folder_of(arguments.run)
+    results = [r for r in folder.results() if chosen in ("", r.configuration)]
+    if not results:
+        raise EngineError("bad_input", f"{arguments.run} holds no result yet", "finish the run")
+    comparison = None
+    if arguments.baseline:
+        a, margins = side(arguments.baseline)
+        comparison = compare(a, side(arguments.run)[0], margins)
+    jobs = {(j.clip, j.configuration.name, j.seed): j for j in folder.run.jobs}
+    page = Page(
+        results, folder.run.set_version, folder.run.set_hash,
+        comparison=comparison, validation=validation_of(arguments.validation),
+        video_of=lambda r: video_of(folder, _job(jobs, r)),
+        sound_of=lambda r: sound_of(_job(jobs, r)),
+    )  # fmt: skip
+    path = arguments.out or folder.path / "report.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_page(path, page)
+        write_tables(path.parent, results, arguments.junit)
+    except OSError as error:
+        problem = f"{path} cannot be written ({error.strerror})"
+        raise EngineError("bad_input", problem, "name another file with --out") from error
+    said = {"page": str(path), "clips": len(results)}
+    print(msgspec.json.encode(said).decode() if arguments.json else str(path))  # noqa: T201
+    return 0
+
+
+def folder_of(name: str) -> tuple[RunFolder, str]:
+    """(the run, the configuration that was named or ""). Raises EngineError."""
+    if Path(name).is_dir() or ":" not in name:
+        return RunFolder.existing(Path(name)), ""
+    folder, _, configuration = name.rpartition(":")
+    return RunFolder.existing(Path(folder)), configuration
+
+
+def validation_of(path: Path | None) -> Validation | None:
+    """Raises EngineError for a file that is none."""
+    if path is None:
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Validation)
+    except (OSError, msgspec.DecodeError) as error:
+        problem = f"{path} holds no validation: {str(error)[:120]}"
+        raise EngineError("bad_input", problem, "give validation.json") from error
+
+
+def video_of(folder: RunFolder, job: Job) -> Path | None:
+    path = Path(job.video) if job.video else folder.video_file(job)
+    return path if path.is_file() else None
+
+
+def sound_of(job: Job) -> np.ndarray | None:
+    """The clip's PCM [n], None where it can no longer be read: the page then has no waveform."""
+    try:
+        return read_pcm(Path(job.audio))
+    except EngineError:
+        return None
+
+
+def _job(jobs: dict[tuple[str, str, int], Job], result: ClipResult) -> Job:
+    return jobs[result.clip, result.configuration, result.seed]
