@@ -28,7 +28,7 @@ class RankBar(QWidget):
         self._color = theme.QColor(theme.STAGE_COLORS[stage])
         self._share = self._comm = 0.0
         self.setFixedHeight(6)
-        self.setMinimumWidth(48)
+        self.setMinimumWidth(16)
 
     def show_share(self, share: float, comm: float) -> None:
         """`share` of the slowest rank's time, `comm` of this one's: 0..1 each."""
@@ -55,10 +55,10 @@ class RanksTable(QWidget):
         self.rows: dict[int, tuple[RankBar, QLabel, QLabel]] = {}
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(10)
+        self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(1, 1)
-        for column, title in ((0, "Rank, per frame"), (2, "p50 ms"), (3, "exchange")):
+        for column, title in ((0, "Rank, per frame"), (2, "p50 ms"), (3, "link")):
             head = label(title, "caption")
             head.setAlignment(theme.ALIGN_LEFT if column == 0 else theme.ALIGN_RIGHT)
             self._grid.addWidget(head, 0, column, 1, 2 if column == 0 else 1)
@@ -84,14 +84,15 @@ class RanksTable(QWidget):
                 widget.deleteLater()
         self.rows = {}
         for row, r in enumerate(ranks, 1):
-            name = label(f"{r.rank}  {r.stage.capitalize()} on {r.device}", "soft")
+            where = r.device if r.device != "cpu" else f"rank {r.rank}"  # which all share the CPU
+            name = label(f"{r.stage.capitalize()} {where}", "soft")
             name.setToolTip(MEANING.get(r.stage, ""))
             bar, p50, comm = RankBar(r.stage), label("", "number"), label("", "number")
             p50.setAccessibleName(f"rank {r.rank}, {r.stage}: p50 in milliseconds")
-            comm.setAccessibleName(f"rank {r.rank}: share spent between ranks")
+            comm.setAccessibleName(f"rank {r.rank}: share spent on the link between ranks")
             for cell in (p50, comm):
                 cell.setAlignment(theme.ALIGN_RIGHT)
-                cell.setMinimumWidth(52)
+                cell.setMinimumWidth(44)
             for column, widget in enumerate((name, bar, p50, comm)):
                 self._grid.addWidget(widget, row, column)
             self.rows[r.rank] = (bar, p50, comm)

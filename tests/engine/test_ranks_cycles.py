@@ -57,7 +57,7 @@ def cycle(tmp_path, way):
     client = opened(engine)
     below = end(engine, way)
     client.close()
-    gone, alive = psutil.wait_procs(below, timeout=5)
+    _, alive = psutil.wait_procs(below, timeout=5)
     assert not alive, [(p.pid, p.status(), p.cmdline()) for p in alive]
 
 
