@@ -47,20 +47,15 @@ def public_model(config: DitConfig, frames_per_block: int) -> torch.nn.Module:
     )  # fmt: skip
 
 
-def set_mask(model: torch.nn.Module, mask: Tensor) -> None:
+def set_mask(model: Any, mask: Tensor, tokens: int) -> None:
     """Replace the block-causal mask by `mask` [frames, frames] of single frames."""
-    tokens = config_tokens(model)
+    whole = mask.repeat_interleave(tokens, 0).repeat_interleave(tokens, 1)[None, None]
 
-    def spread(module: torch.nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        whole = mask.repeat_interleave(tokens, 0).repeat_interleave(tokens, 1)
-        return (*args[:4], whole[None, None])
+    def replaced(module: torch.nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*args[:4], whole)
 
     for block in model.blocks:
-        block.register_forward_pre_hook(spread)
-
-
-def config_tokens(model: torch.nn.Module) -> int:
-    return model.tokens_per_frame
+        block.register_forward_pre_hook(replaced)
 
 
 def window_mask(config: DitConfig, chunks: int) -> Tensor:
@@ -109,9 +104,8 @@ def one_forward(model: torch.nn.Module, config: DitConfig, latent: Tensor, text:
 def compare(config: DitConfig, own_mask: bool, cache: str = "ring") -> None:
     (down, across), p = config.grid, config.patch
     public = public_model(config, 1 if own_mask else config.frames)
-    public.tokens_per_frame = down * across
     if own_mask:
-        set_mask(public, window_mask(config, CHUNKS))
+        set_mask(public, window_mask(config, CHUNKS), down * across)
     frames = config.sink_frames + CHUNKS * config.frames
     source = torch.Generator().manual_seed(3)
     latent = torch.randn(config.latent_channels, frames, down * p, across * p, generator=source)

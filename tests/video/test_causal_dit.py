@@ -1,4 +1,4 @@
-"""The Transformer: against a public implementation, across ranks, and its fast ways."""
+"""The Transformer's caches, ranks and fast ways; tests/models holds it against public code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.errors import EngineError
-from engine.fp8 import Linear
-from engine.models.causal_dit import CausalDit, Way
-from engine.models.denoiser import Denoiser, build_cache
+from engine.models.causal_dit import Way
+from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, preset, shard
-from engine.models.dit_weights import BlockWeights, DitWeights, synthetic_weights
+from engine.models.dit_weights import DitWeights, synthetic_weights
 from engine.models.schedules import even
 from engine.sampler import FewStepSampler
 
@@ -38,78 +37,6 @@ def latents(way: Way, weights: DitWeights | None = None, config: DitConfig | Non
     if way.fp8 and way.fused_quantise:
         denoiser.calibrate()
     return torch.stack([denoiser.chunk(a).clone() for a in audio])
-
-
-def linear(layer: torch.nn.Linear) -> Linear:
-    return Linear(layer.weight.data, layer.bias.data)
-
-
-def weights_of(wan: torch.nn.Module, config: DitConfig) -> DitWeights:
-    """A diffusers WanTransformer3DModel's parameters under our names."""
-    joined = lambda *ls: Linear(  # noqa: E731
-        torch.cat([m.weight.data for m in ls]), torch.cat([m.bias.data for m in ls])
-    )
-    blocks = [
-        BlockWeights(
-            qkv=joined(b.attn1.to_q, b.attn1.to_k, b.attn1.to_v), o=linear(b.attn1.to_out[0]),
-            q_norm=b.attn1.norm_q.weight.data, k_norm=b.attn1.norm_k.weight.data,
-            cross_q=linear(b.attn2.to_q), cross_o=linear(b.attn2.to_out[0]),
-            cross_q_norm=b.attn2.norm_q.weight.data,
-            cross_norm_scale=b.norm2.weight.data - 1, cross_norm_shift=b.norm2.bias.data,
-            ff1=linear(b.ffn.net[0].proj), ff2=linear(b.ffn.net[2]),
-            modulation=b.scale_shift_table.data[0],
-        )
-        for b in wan.blocks
-    ]  # fmt: skip
-    time, width = wan.condition_embedder, config.width
-    head = wan.proj_out.weight.data.view(config.patch, config.patch, -1, width)
-    head_bias = wan.proj_out.bias.data.view(config.patch, config.patch, -1)
-    return DitWeights(
-        blocks=blocks,
-        patch_in=Linear(wan.patch_embedding.weight.data.flatten(1), wan.patch_embedding.bias.data),
-        text_in=Linear(torch.eye(width)),
-        audio_in=Linear(torch.zeros(width, config.audio_features)),
-        time_1=linear(time.time_embedder.linear_1), time_2=linear(time.time_embedder.linear_2),
-        time_out=linear(time.time_proj),
-        cross_kv=joined(*(m for b in wan.blocks for m in (b.attn2.to_k, b.attn2.to_v))),
-        cross_k_norm=torch.stack([b.attn2.norm_k.weight.data for b in wan.blocks]),
-        head_modulation=wan.scale_shift_table.data[0],
-        head=Linear(head.permute(2, 0, 1, 3).flatten(0, 2), head_bias.permute(2, 0, 1).flatten()),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("frames", [1, 3])
-def test_parity_with_the_public_wan_transformer(frames: int) -> None:
-    diffusers = pytest.importorskip("diffusers")
-    torch.manual_seed(5)
-    config = preset("tiny", frames=frames, sink_frames=0, audio_tokens=0)
-    wan = diffusers.WanTransformer3DModel(
-        patch_size=(1, 2, 2), num_attention_heads=config.heads, attention_head_dim=config.head_dim,
-        in_channels=config.latent_channels, out_channels=config.latent_channels, text_dim=24,
-        freq_dim=256, ffn_dim=config.hidden, num_layers=config.layers, cross_attn_norm=True,
-        qk_norm="rms_norm_across_heads", rope_max_seq_len=64,
-    ).eval()  # fmt: skip
-    for parameter in wan.parameters():  # norms and tables too: ones and zeros hide mistakes
-        parameter.data.add_(0.1 * torch.randn_like(parameter))
-    (down, across), p = config.grid, config.patch
-    latent = torch.randn(1, config.latent_channels, frames, down * p, across * p)
-    text, timestep = torch.randn(1, config.text_tokens, 24), torch.tensor([640.0])
-    with torch.no_grad():
-        want = wan(latent, timestep, text, return_dict=False)[0]
-        projected = wan.condition_embedder.text_embedder(text)[0]
-    cache = build_cache(config, shard(config), PLAIN, CPU, torch.float32)
-    model = CausalDit(
-        config, shard(config), weights_of(wan, config), cache, PLAIN, CPU, torch.float32
-    )
-    with torch.inference_mode():
-        model.set_text(projected)
-        model.set_step(model.modulation_of(640.0))
-        cache.begin()
-        tokens = latent[0].view(config.latent_channels, frames, down, p, across, p)
-        tokens = tokens.permute(1, 2, 4, 0, 3, 5).reshape(config.tokens, -1)
-        got = model.forward(tokens).view(frames, down, across, config.latent_channels, p, p)
-    got = got.permute(3, 0, 1, 4, 2, 5).reshape(want[0].shape)
-    torch.testing.assert_close(got, want[0], rtol=1e-4, atol=2e-5)
 
 
 def test_caches_give_the_same_latents_over_three_wraps() -> None:
