@@ -12,11 +12,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.__main__ import THREAD_VARIABLES
 from engine.errors import EngineError
 
-THREAD_VARIABLES = (
-    "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS",
-)  # fmt: skip
 # command -> module with add_options(parser) and, given the options and the cache folder, an action
 COMMANDS = {
     "run": ("engine.qa.run_command", "run_command", "render and score clips into a folder"),

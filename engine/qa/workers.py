@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.__main__ import THREAD_VARIABLES
 from engine.errors import EngineError
 from engine.qa.jobs import Job
 from engine.qa.report import ClipResult
@@ -44,6 +45,8 @@ class _Worker:
 def work(pipe: Connection, told: bytes) -> None:
     """The body of a worker process: tasks in, results out, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends it
+    for name in THREAD_VARIABLES:  # before numpy: the processes fill the cores
+        os.environ.setdefault(name, "1")
     import cv2
 
     from engine.folders import Folders
