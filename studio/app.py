@@ -19,6 +19,8 @@ from studio.commands import Commands
 from studio.display import Display
 from studio.edited_character import EditedCharacter
 from studio.focus_keys import FocusKeys
+from studio.installed_models import InstalledModels
+from studio.model_page import ModelPage
 from studio.session_flow import SessionFlow
 from studio.settings import StudioSettings
 from studio.window import MainWindow
@@ -46,6 +48,8 @@ class StudioApp(QObject):
             self.flow, self.edited, self.files, self.commands.may_replace
         )
         self.commands.opening = self.opening
+        self.models = InstalledModels(self.flow, self)
+        self.model_page = ModelPage(self.window.models, self.models, self.window.toast, self.window)
         self._focus_keys = FocusKeys()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.display.timings)
@@ -139,6 +143,7 @@ class StudioApp(QObject):
         panel.framing_edited.connect(edited.set_framing)
         panel.face_chosen.connect(edited.set_face)
         panel.settings_edited.connect(edited.set_intensity)
+        panel.cancel_requested.connect(self.models.cancel_use)
         panel.cancel_requested.connect(opening.cancel)
         edited.replaced.connect(self.display.character)
         edited.replaced.connect(self.commands.fill_recent)
@@ -181,6 +186,8 @@ class StudioApp(QObject):
         on("snapshot", commands.snapshot)
         on("show_recordings", commands.show_recordings)
         on("export_timings", commands.export_timings)
+        on("refresh_models", self.models.refresh)
+        on("add_models_folder", self.model_page.add_folder)
         on("save_log", commands.save_log)
 
     def _connect_view(self) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from engine.protocol.character_file import SUFFIX
+from studio import icons
 from studio.character_files import AUDIO, PICTURES
 
 Answer = Literal["save", "discard", "cancel"]
@@ -42,6 +43,11 @@ def choose_save(parent: QWidget, title: str, name: str, suffix: str) -> Path | N
     return path if path.suffix else path.with_suffix(suffix)
 
 
+def choose_folder(parent: QWidget, title: str) -> Path | None:
+    text = QFileDialog.getExistingDirectory(parent, title)
+    return Path(text) if text else None
+
+
 def ask_unsaved(parent: QWidget, name: str) -> Answer:
     """What to do with changes that would be lost."""
     box = QMessageBox(parent)
@@ -67,6 +73,40 @@ def ask_stop_recording(parent: QWidget) -> bool:
     box.addButton("Go on recording", QMessageBox.ButtonRole.RejectRole)
     box.exec()
     return box.clickedButton() is stop
+
+
+def ask_licence(parent: QWidget, name: str, licence: str) -> bool:
+    """True when a model that is not for commercial use may be read all the same."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("Licence")
+    box.setIconPixmap(icons.icon("warning", "warning").pixmap(32, 32))
+    box.setText(f"“{name[:60]}” is not for commercial use.")
+    box.setInformativeText(
+        f"Its files state: {licence}.\n\nWhat it makes may be shown and used only as that licence "
+        "allows."
+    )
+    accept = box.addButton("Use it non-commercially", QMessageBox.ButtonRole.AcceptRole)
+    cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(cancel)
+    box.exec()
+    return box.clickedButton() is accept
+
+
+def ask_noise(parent: QWidget, name: str) -> bool:
+    """True when a model without weights shall be shown all the same."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("Random weights")
+    box.setIconPixmap(icons.icon("info", "accent").pixmap(32, 32))
+    box.setText(f"“{name[:60]}” has random weights.")
+    box.setInformativeText(
+        "Its picture is noise, not a face. It shows how fast this machine would be with real "
+        "weights of that size."
+    )
+    accept = box.addButton("Show the noise", QMessageBox.ButtonRole.AcceptRole)
+    cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(cancel)
+    box.exec()
+    return box.clickedButton() is accept
 
 
 def _open(parent: QWidget, title: str, folder: str, name_filter: str) -> Path | None:

@@ -25,6 +25,7 @@ from studio.mailbox import Mailbox
 from studio.panels.character import CharacterPanel
 from studio.panels.frame import dock
 from studio.panels.log import LogPanel
+from studio.panels.models import ModelsPanel
 from studio.panels.timings import TimingsPanel
 from studio.panels.voice import VoicePanel
 from studio.widgets.control_bar import ControlBar
@@ -32,15 +33,17 @@ from studio.widgets.frame_view import FrameView, Painted
 from studio.widgets.status_line import StatusLine
 from studio.widgets.toast import Toast
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 FIRST_SIZE = QSize(1440, 900)
 SIDE_PX = 312  # a side panel at first
 VOICE_PX = 248  # all of its controls, so that only the timings scroll in a low window
+MODELS_PX, LOG_PX = 330, 180  # high
 AREA = Qt.DockWidgetArea
 WHAT = {
     "character": "Who is on stage: choose a starter or bring a picture, frame it, set its motion.",
     "voice": "What it says: a microphone or an audio file, and the speaker to hear it through.",
     "timings": "Where the time goes from microphone to picture, and which frames were dropped.",
+    "models": "Which models are installed, what they need and may be used for, how fast they are.",
     "log": "What engine and studio report, newest last.",
 }
 
@@ -65,6 +68,7 @@ class MainWindow(QMainWindow):
         self.character = CharacterPanel(self.actions_by_id)
         self.voice = VoicePanel(self.actions_by_id)
         self.timings = TimingsPanel(self.actions_by_id)
+        self.models = ModelsPanel(self.actions_by_id)
         self.log = LogPanel(self.actions_by_id)
         self.may_close: Callable[[], bool] = lambda: True
         self.docks: dict[str, QDockWidget] = {}
@@ -103,6 +107,7 @@ class MainWindow(QMainWindow):
             ("character", "Character", self.character, AREA.LeftDockWidgetArea, 0),
             ("voice", "Voice", self.voice, AREA.RightDockWidgetArea, VOICE_PX),
             ("timings", "Timings", self.timings, AREA.RightDockWidgetArea, 0),
+            ("models", "Models", self.models, AREA.BottomDockWidgetArea, 0),
             ("log", "Log", self.log, AREA.BottomDockWidgetArea, 0),
         )
         for panel_id, title, panel, area, least_px in places:
@@ -110,7 +115,8 @@ class MainWindow(QMainWindow):
             made.setWhatsThis(WHAT[panel_id])
             self.docks[panel_id] = made
             self.addDockWidget(area, made)
-        self.docks["log"].hide()
+        for panel_id in ("models", "log"):
+            self.docks[panel_id].hide()
         self.action("only_face").triggered.connect(self._show_only_face)
 
     def _size_docks(self) -> None:
@@ -118,7 +124,8 @@ class MainWindow(QMainWindow):
         self.resizeDocks(sides, [SIDE_PX, SIDE_PX], Qt.Orientation.Horizontal)
         rights = [self.docks["voice"], self.docks["timings"]]
         self.resizeDocks(rights, [345, 500], Qt.Orientation.Vertical)
-        self.resizeDocks([self.docks["log"]], [180], Qt.Orientation.Vertical)
+        below = [self.docks["models"], self.docks["log"]]
+        self.resizeDocks(below, [MODELS_PX, LOG_PX], Qt.Orientation.Vertical)
 
     def _build_menus(self) -> None:
         self.menus: dict[str, QMenu] = {}

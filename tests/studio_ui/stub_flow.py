@@ -18,6 +18,7 @@ from engine.protocol.frame import Frame
 from studio.mailbox import Mailbox
 from studio.state import StudioState
 from studio.timings import Timings
+from tests.studio_ui.stub_engine import StubLife, StubLink, StubTalk
 
 FACE = pm.FaceFound(x=80, y=60, width=120, height=150, score=0.98, yaw_deg=2.0)
 
@@ -44,6 +45,9 @@ class StubFlow(QObject):
         self.state = StudioState()
         self.timings = Timings()
         self.mailbox = Mailbox()
+        self.link = StubLink()
+        self.talk = StubTalk()
+        self.engine = StubLife()
         self.calls: list[tuple[Any, ...]] = []
         self.faces = [FACE]
         self.refusal = ""
@@ -58,7 +62,9 @@ class StubFlow(QObject):
 
     def start(self, endpoint: str | None = None) -> None:
         self.calls.append(("start",))
-        self.state.update_engine(link="ready", version="1", models=("portrait",))
+        self.state.update_engine(
+            link="ready", version="1", models=("portrait",), features=("models",)
+        )
         self.state.update_session(state="READY")
         self.state.update_voice(kind="microphone", microphones=("Desk", "Headset"))
 
@@ -85,6 +91,10 @@ class StubFlow(QObject):
                 cached=False,
             )
         )
+
+    def set_model(self, model: str, noise: bool = False) -> None:
+        self.calls.append(("set_model", model, noise))
+        self.state.update_session(model=model)
 
     def go_live(self) -> None:
         self.calls.append(("go_live",))

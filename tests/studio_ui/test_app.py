@@ -15,10 +15,14 @@ from studio import error_dialog
 from studio.app import StudioApp
 from studio.character_files import CharacterFiles
 from studio.commands import SAMPLE
+from studio.conversation import Conversation
+from studio.engine_life import EngineLife
+from studio.link import EngineLink
 from studio.session_flow import SessionFlow
 from studio.settings import StudioSettings
 from studio.timings import STAGES
 from studio.widgets.frame_view import Banner
+from tests.studio_ui.stub_engine import StubLife, StubLink, StubTalk
 from tests.studio_ui.stub_flow import StubFlow, frame
 
 CYCLES = 100
@@ -30,13 +34,17 @@ def test_stub_has_the_real_face():
     real = {name for name, _ in inspect.getmembers(SessionFlow)}
     own = {n for n in vars(StubFlow) if not n.startswith("_")} - {"called", "show"}
     assert own <= real, own - real
+    for stub, whole in ((StubLink, EngineLink), (StubTalk, Conversation), (StubLife, EngineLife)):
+        names = {n for n in vars(stub) if not n.startswith("_")} - {"sent", "asked", "answer"}
+        assert names - {"progress", "staticMetaObject"} <= set(dir(whole)), stub
 
 
 def test_calls_that_the_app_makes_exist_in_the_real_flow(app, monkeypatch, tmp_path):
     from studio import dialogs
 
-    for name in ("choose_picture", "choose_character", "choose_audio", "choose_save"):
-        monkeypatch.setattr(dialogs, name, lambda *_: None)
+    chosen = ("picture", "character", "audio", "save", "folder")
+    for name in chosen:
+        monkeypatch.setattr(dialogs, f"choose_{name}", lambda *_: None)
     monkeypatch.setattr("studio.output_files.QDesktopServices.openUrl", lambda url: True)
     for action_id, action in app.window.actions_by_id.items():
         if action_id not in ("quit", "whats_this", "stage") and action.isEnabled():
