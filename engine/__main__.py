@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 # One BLAS thread: the products are small, and a thread pool per library would fight for the cores
 # that the generator and decoder threads need. Has to be set before numpy is imported.
@@ -17,7 +18,13 @@ def main() -> int:
         os.environ.setdefault(name, "1")
     from engine.cli import run
 
-    return run(sys.argv[1:], os.environ)
+    status = run(sys.argv[1:], os.environ)
+    if any(thread.name == "rank 0" for thread in threading.enumerate()):
+        # It waits on its GPU for a rank that was killed: ending in order would wait with it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
 if __name__ == "__main__":

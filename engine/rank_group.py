@@ -239,7 +239,8 @@ class RankGroup:
 def _as_error(process: RankProcess, reason: str) -> EngineError:
     failure = process.failure
     if failure is None:
-        return EngineError("worker_died", f"{process.seat} {reason}")
+        hint = "what it wrote last is in the log; run `avatar-engine doctor` if it happens again"
+        return EngineError("worker_died", f"{process.seat} {reason}", hint)
     known = failure.code in CODES and failure.code != "internal"
     code = failure.code if known else "worker_died"
     return EngineError(code, f"{process.seat}: {reason}", failure.hint)

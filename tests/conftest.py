@@ -20,6 +20,8 @@ REAL_TIME = (
     "engine/test_portrait_path.py",
     "engine/test_fuzz.py",
     "engine/test_security.py",
+    "engine/test_ranks_live.py",
+    "engine/test_ranks_cycles.py",
 )
 
 

@@ -61,7 +61,9 @@ def cycle(tmp_path, way):
     assert not alive, [(p.pid, p.status(), p.cmdline()) for p in alive]
 
 
-@pytest.mark.parametrize("way", WAYS)
+# The others are among the 50, and what they do to a session in test_ranks_live.
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS[:2])
 def test_nothing_is_left(tmp_path, way):
     before = shared_memory()
     cycle(tmp_path, way)
@@ -86,6 +88,7 @@ def test_nothing_is_left_after_50(tmp_path):
     assert len(list(tmp_path.glob("avatar-*"))) <= 1
 
 
+@pytest.mark.slow
 def test_two_engines_do_not_meet(tmp_path):
     first = EngineUnderTest(tmp_path, "--gpus", "2+1", *MODULE)
     (tmp_path / "other").mkdir()

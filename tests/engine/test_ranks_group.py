@@ -110,7 +110,7 @@ def test_a_rank_killed_while_nobody_calls_is_told(group):
     (rank,) = one.processes()
     rank.kill()
     one.factory.group._watcher.join(5)
-    assert [str(e) for e in one.told] == ["decode rank 1 (cpu) was killed by SIGKILL"]
+    assert [error.message for error in one.told] == ["decode rank 1 (cpu) was killed by SIGKILL"]
 
 
 def test_latents_alternate_between_two_places():

@@ -106,6 +106,7 @@ def test_interruption_reaches_every_rank_at_the_same_chunk(session):
     assert all(f.epoch == done.epoch for f, _ in frames[first_new:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1, 2, "stopped"])
 def test_a_lost_rank_takes_all_down_and_all_come_back(engine, session, victim):
     client, speaker = session
