@@ -1,0 +1,451 @@
+"""The lip-sync quality window: start a run, watch its table fill, look at clips, compare two runs.
+
+Every number comes from `avatar-qa` as a child process and the files that it writes: headless and
+here they are the same. Lays out and connects; the parts know nothing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QProgressBar,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.errors import EngineError
+from engine.qa.report import Comparison
+from studio import icons, theme
+from studio.panels.quality_comparison import EMPTY, QualityComparison
+from studio.panels.quality_player import QualityPlayer, Shown
+from studio.panels.quality_setup import QualitySetup
+from studio.panels.quality_table import QualityTable
+from studio.qa_process import STOPPED, Progress, QaProcess
+from studio.qa_runs import Job, Side, all_sides, headline, new_folder, resume_arguments, sides_of
+from studio.qa_set import ClipList, read_set
+from studio.qa_words import run_words
+from studio.widgets.buttons import label, plain, restyle, rule
+from studio.widgets.note import Note
+from studio.widgets.tabs import Tabs
+
+FIRST_SIZE = QSize(1440, 900)
+SIDE_PX, PICTURE_PX = 296, 470
+REFRESH_MS = 1_000  # while a run goes on
+DATA = Qt.ItemDataRole.UserRole
+
+
+class QualityWindow(QWidget):
+    """`character_wanted(file, audio)`: a clip is to be shown by the studio's own viewer."""
+
+    character_wanted = Signal(object, object)
+
+    def __init__(
+        self, runs: Path, command: Sequence[str] | None = None, clips: ClipList | None = None,
+        parent: QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent, Qt.WindowType.Window)
+        self.runs = runs
+        self.side: Side | None = None
+        self.baseline: Side | None = None
+        self._after_run = ""  # the folder that is being run
+        self.run_process = QaProcess(command, self)
+        self.side_process = QaProcess(command, self)  # comparisons and reports
+        self._task = ""  # what side_process does: "compare", "report" or ""
+        self.setup = QualitySetup(clips or read_set())
+        self.table = QualityTable()
+        self.comparison = QualityComparison()
+        self.player = QualityPlayer(self)
+        self.setWindowTitle("Lip-sync quality")
+        self.setWindowIcon(icons.icon("sample", "accent"))
+        self.setObjectName("quality")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setStyleSheet(f"#quality {{ background: {theme.COLORS['window']}; }}")
+        self._build()
+        self._connect()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.refresh)
+        self.resize(FIRST_SIZE)
+        self.reload()
+
+    # --- building ---
+    def _build(self) -> None:
+        self.list = QListWidget()
+        self.list.setAccessibleName("Runs")
+        self.list.setToolTip("Finished and unfinished runs, the newest first")
+        self.title = label("No run yet", "heading")
+        self.words = label(
+            "Start one on the left: it renders and scores in the background.", "soft"
+        )
+        self.words.setWordWrap(True)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the run")
+        self.progress.setToolTip("Clips that are done")
+        self.pace = label("", "caption")
+        self.note = Note()
+        self.against = QComboBox()
+        self.against.setAccessibleName("Baseline")
+        self.against.setToolTip("The run that this one is compared with and played against")
+        self.against.setMinimumContentsLength(18)
+        self.cancel = plain(
+            "Stop", "Stop the run; what is done stays and it can be resumed", "stop"
+        )
+        self.resume = plain("Resume", "Go on with the clips that are not done", "play", "primary")
+        self.retry = plain("Run clip again", "Render and score the selected clip anew", "reset")
+        self.report = plain("Report", "Write the report and open it in the browser", "export")
+        self.send = plain("To viewer", "Open this clip's character and voice in the viewer",
+                          "character")  # fmt: skip
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 12, 12, 12)
+        row.setSpacing(12)
+        row.addWidget(self._build_left())
+        row.addWidget(self._build_main(), 1)
+
+    def _build_left(self) -> QWidget:
+        left = _panel()
+        left.setFixedWidth(SIDE_PX)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(14, 12, 14, 14)
+        column.setSpacing(8)
+        column.addWidget(label("New run", "title"))
+        column.addWidget(self.setup, 3)
+        column.addWidget(rule())
+        column.addWidget(label("Runs", "title"))
+        column.addWidget(self.list, 2)
+        return left
+
+    def _build_main(self) -> QWidget:
+        middle = _panel()
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 14, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(self._build_head())
+        self.tabs = Tabs("Clips or comparison")
+        self.tabs.bar.setExpanding(False)
+        self.tabs.add("Clips", self.table, "Every clip of the run")
+        self.tabs.add("Comparison", self.comparison, "This run against the baseline")
+        column.addWidget(self.tabs, 1)
+        right = QWidget()
+        pictures = QVBoxLayout(right)
+        pictures.setContentsMargins(0, 0, 0, 0)
+        pictures.addWidget(self.player.pictures)
+        top = QSplitter(Qt.Orientation.Horizontal)
+        top.addWidget(middle)
+        top.addWidget(right)
+        top.setSizes([FIRST_SIZE.width() - SIDE_PX - PICTURE_PX, PICTURE_PX])
+        top.setChildrenCollapsible(False)
+        top.setHandleWidth(12)
+        main = QWidget()
+        whole = QVBoxLayout(main)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(12)
+        whole.addWidget(top, 1)
+        whole.addWidget(self.player.strip)
+        return main
+
+    def _build_head(self) -> QVBoxLayout:
+        first = QHBoxLayout()
+        first.setSpacing(8)
+        first.addWidget(self.title, 1)
+        for button in (self.cancel, self.resume, self.retry, self.send, self.report):
+            first.addWidget(button)
+        second = QHBoxLayout()
+        second.setSpacing(8)
+        second.addWidget(self.words, 1)
+        second.addWidget(label("A, the baseline", "soft"))
+        second.addWidget(self.against)
+        column = QVBoxLayout()
+        column.setContentsMargins(16, 0, 14, 0)
+        column.setSpacing(6)
+        column.addLayout(first)
+        column.addLayout(second)
+        column.addWidget(self.progress)
+        column.addWidget(self.pace)
+        column.addWidget(self.note)
+        return column
+
+    def _connect(self) -> None:
+        self.setup.wanted.connect(self.start_run)
+        self.list.currentItemChanged.connect(self._on_list)
+        self.against.activated.connect(lambda _: self.choose_baseline(self.against.currentData()))
+        self.table.picked.connect(self._show_clip)
+        self.comparison.clip_chosen.connect(self._show_worst)
+        self.cancel.clicked.connect(self.run_process.cancel)
+        self.resume.clicked.connect(self.resume_run)
+        self.retry.clicked.connect(self.run_clip_again)
+        self.report.clicked.connect(self.make_report)
+        self.send.clicked.connect(self._send)
+        self.run_process.progressed.connect(self._on_progress)
+        self.run_process.ended.connect(self._on_run_ended)
+        self.side_process.ended.connect(self._on_side_ended)
+        self.player.add_keys(self)
+        QShortcut(QKeySequence("Esc"), self, self.player.playback.pause)
+
+    # --- runs ---
+    def reload(self, select: str = "") -> None:
+        """Read the folder of runs again; keep or make a selection."""
+        wanted = select or (self.side.argument if self.side else "")
+        sides = all_sides(self.runs)
+        self.list.blockSignals(True)
+        self.list.clear()
+        for side in sides:
+            item = QListWidgetItem(_run_line(side))
+            item.setData(DATA, side)
+            item.setToolTip(str(side.folder))
+            self.list.addItem(item)
+        self.list.blockSignals(False)
+        row = next((i for i, s in enumerate(sides) if wanted in (s.argument, str(s.folder))), 0)
+        self.list.setCurrentRow(row if sides else -1)
+        if not sides:
+            self._show_side(None)
+
+    def start_run(self, name: str, arguments: list[str]) -> None:
+        folder = new_folder(self.runs, name)
+        self._begin(folder, ["--out", str(folder), "--name", folder.name, *arguments])
+
+    def resume_run(self) -> None:
+        if self.side is not None:
+            self._again([])
+
+    def run_clip_again(self) -> None:
+        job = self.table.current
+        if job is not None:
+            self._again(["--again", job.clip])
+
+    def _again(self, more: list[str]) -> None:
+        assert self.side is not None
+        try:
+            self._begin(self.side.folder, [*resume_arguments(self.side.folder), *more])
+        except EngineError as error:
+            self.note.say([str(error)], "danger")
+
+    def _begin(self, folder: Path, arguments: list[str]) -> None:
+        if self.run_process.is_running:
+            self.note.say(["A run is going on: stop it first, or wait."], "warning")
+            return
+        self.runs.mkdir(parents=True, exist_ok=True)
+        self.note.say([])
+        self._after_run = str(folder)
+        self.pace.setText(f"{folder.name}: starting…")
+        self.run_process.start(["run", *arguments, "--json"])
+        self._timer.start(REFRESH_MS)
+        self._show_buttons()
+
+    def refresh(self) -> None:
+        """New results of the run that goes on; its row, as soon as its folder is there."""
+        if (
+            self._after_run
+            and not self._listed(self._after_run)
+            and sides_of(Path(self._after_run))
+        ):
+            self.reload(self._after_run)
+        self._show_results()
+
+    def _listed(self, folder: str) -> bool:
+        rows = (self.list.item(i).data(DATA) for i in range(self.list.count()))
+        return any(str(side.folder) == folder for side in rows)
+
+    def _on_progress(self, found: Progress) -> None:
+        self.progress.setRange(0, found.total)
+        self.progress.setValue(found.done)
+        failed = f" · {found.failed} failed" if found.failed else ""
+        name = Path(self._after_run).name
+        self.pace.setText(
+            f"{name}: {found.done} of {found.total} clips{failed} · {found.rate:g} a minute · "
+            f"{found.left}"
+        )
+        self.refresh()
+
+    def _on_run_ended(self, status: int, _out: str, why: str) -> None:
+        self._timer.stop()
+        if why:
+            self.note.say([why], "danger")
+        elif status == STOPPED:
+            self.note.say(["Stopped. What is done is kept: Resume goes on from here."], "info")
+        done, self._after_run = self._after_run, ""
+        self.reload(done if sides_of(Path(done)) else "")
+        self._show_buttons()
+
+    # --- what is shown ---
+    def _on_list(self, item: QListWidgetItem | None, _previous: object = None) -> None:
+        self._show_side(item.data(DATA) if item is not None else None)
+
+    def _show_side(self, side: Side | None) -> None:
+        kept = self.table.current
+        changed = side is None or self.side is None or side.argument != self.side.argument
+        self.side = side
+        if changed:
+            self.player.show_clip(None)
+            self.comparison.say(EMPTY)
+        self.title.setText(side.name if side else "No run yet")
+        self.table.show_run(side.jobs if side else [], {})
+        self._fill_baselines()
+        self._show_results()
+        if side is not None and kept is not None and not changed:
+            self.table.select_clip(kept.clip)
+
+    def _fill_baselines(self) -> None:
+        rows = (self.list.item(i).data(DATA) for i in range(self.list.count()))
+        mine = self.side.argument if self.side else ""
+        others = [side for side in rows if side.argument != mine]
+        kept = self.baseline.argument if self.baseline else ""
+        self.against.clear()
+        self.against.addItem("None", None)
+        for side in others:
+            self.against.addItem(side.name, side)
+        at = next((i for i, s in enumerate(others, 1) if s.argument == kept), 0)
+        self.against.setCurrentIndex(at)
+        self.against.setEnabled(bool(others))
+        if at == 0:
+            self.baseline = None
+
+    def _show_results(self) -> None:
+        side = self.side
+        results = side.refresh() if side else {}
+        self.table.update_results(results, self.baseline.refresh() if self.baseline else {})
+        if side is not None:
+            text, tone = run_words(list(results.values()), len(side.jobs))
+            self.words.setText(text)
+            restyle(self.words, tone)
+            mean = headline(results.values())
+            self.words.setToolTip("" if mean is None else f"Mean score {mean:.3f}")
+        self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        running, side = self.run_process.is_running, self.side
+        mine = side is not None and str(side.folder) == self._after_run
+        unfinished = side is not None and not side.is_complete
+        self.setup.start.setEnabled(not running and bool(self.setup.chosen() or self.setup.folder))
+        self.cancel.setVisible(running)
+        self.resume.setVisible(unfinished and not running)
+        self.progress.setVisible(running)
+        self.pace.setVisible(running)
+        picked = self.table.current is not None
+        self.retry.setEnabled(picked and not running)
+        job = self.table.current
+        self.send.setEnabled(job is not None and job.character_file.is_file())
+        has_any = side is not None and bool(side.refresh())
+        self.report.setEnabled(has_any and not (mine and running) and not self._task)
+
+    def _show_clip(self, job: Job) -> None:
+        assert self.side is not None
+        result = self.side.refresh().get(job.key)
+        if result is None and not job.video.is_file():
+            self.player.show_clip(None)
+            self.player.pictures.hint = "This clip is not done yet"
+            self.player.pictures.update()
+        else:
+            self.player.show_clip(Shown(job.video, result, self.side.name), self._counterpart(job))
+        self._show_buttons()
+
+    def _counterpart(self, job: Job) -> Shown | None:
+        """The same clip of the baseline; the same seed if it has it."""
+        if self.baseline is None:
+            return None
+        same = [j for j in self.baseline.jobs if j.clip == job.clip and j.video.is_file()]
+        same.sort(key=lambda j: j.seed != job.seed)
+        if not same:
+            return None
+        result = self.baseline.refresh().get(same[0].key)
+        return Shown(same[0].video, result, self.baseline.name)
+
+    # --- comparison and report ---
+    def choose_baseline(self, side: Side | None) -> None:
+        self.baseline = side
+        self._show_results()
+        if self.table.current is not None:
+            self._show_clip(self.table.current)
+        if side is None:
+            self.comparison.say(EMPTY)
+            return
+        self.against.setCurrentIndex(max(self.against.findText(side.name), 0))
+        self.compare()
+
+    def compare(self) -> None:
+        if self.side is None or self.baseline is None or self.side_process.is_running:
+            return
+        self._task = "compare"
+        self._asked = (self.baseline, self.side)
+        self.comparison.say("Comparing…")
+        self.side_process.start(["compare", self.baseline.argument, self.side.argument, "--json"])
+
+    def make_report(self) -> None:
+        if self.side is None or self.side_process.is_running:
+            return
+        self._task = "report"
+        more = ["--baseline", self.baseline.argument] if self.baseline else []
+        self.note.say(["Writing the report…"], "info")
+        self.side_process.start(["report", self.side.argument, *more, "--json"])
+        self._show_buttons()
+
+    def _on_side_ended(self, _status: int, out: str, why: str) -> None:
+        task, self._task = self._task, ""
+        if task == "compare":
+            self._on_compared(out, why)
+        elif why:
+            self.note.say([why], "danger")
+        else:
+            self.note.say([])
+            page = msgspec.json.decode(out)["page"]
+            QDesktopServices.openUrl(QUrl.fromLocalFile(page))
+        self._show_buttons()
+
+    def _on_compared(self, out: str, why: str) -> None:
+        a, b = self._asked
+        if (self.baseline, self.side) != (a, b):
+            self.compare()  # another one was chosen meanwhile
+        elif why:
+            self.comparison.say(why, "danger")
+        else:
+            found = msgspec.json.decode(out, type=Comparison)
+            self.comparison.show_comparison(found, a.name, b.name)
+
+    def _show_worst(self, clip: str) -> None:
+        self.tabs.show_page(0)
+        self.tabs.pages.setCurrentIndex(0)
+        self.table.select_clip(clip)
+
+    def _send(self) -> None:
+        job = self.table.current
+        if job is not None:
+            self.character_wanted.emit(job.character_file, job.audio)
+
+    # --- life ---
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Hidden, not ended: a run goes on in the background."""
+        self.player.playback.close()
+        super().closeEvent(event)
+
+    def shut_down(self) -> None:
+        """The studio ends: the run is stopped and can be resumed."""
+        self._timer.stop()
+        self.player.playback.close()
+        self.run_process.shut_down()
+        self.side_process.shut_down()
+
+
+def _panel() -> QFrame:
+    made = QFrame()
+    made.setProperty("role", "panel")
+    made.setStyleSheet(
+        f'QFrame[role="panel"] {{ background: {theme.COLORS["surface"]}; border-radius: 10px; }}'
+    )
+    return made
+
+
+def _run_line(side: Side) -> str:
+    done = len(side.refresh())
+    mean = headline(side.refresh().values())
+    score = f"{mean:.2f}" if mean is not None else "no score"
+    state = score if done == len(side.jobs) else f"{done} of {len(side.jobs)}"
+    return f"{side.name}   {state}"

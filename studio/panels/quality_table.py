@@ -1,0 +1,213 @@
+"""Table of a run's clips, filled while they are scored; every column sorts, the worst first.
+
+Shows Side and ClipResult rows; knows nothing of processes or films.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+)
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from engine.qa.report import PRIMARY, ClipResult
+from studio import theme
+from studio.qa_runs import Job
+from studio.qa_words import COLUMNS, NONE, number, result_words
+
+Results = dict[tuple[str, int], ClipResult]
+Index = QModelIndex | QPersistentModelIndex
+BASE = ("Clip", "Language", "Character")
+SCORES = tuple(COLUMNS)
+AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
+COUNT = RESULT + 1
+SORT = Qt.ItemDataRole.UserRole
+ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
+WIDTHS = (190, 74, 78, 56, 58, 58, 58, 64, 62, 62, 240)
+ROOT = QModelIndex()
+
+
+class ClipModel(QAbstractTableModel):
+    """Rows are jobs; `show` replaces them, `update` brings new results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: list[Job] = []
+        self.results: Results = {}
+        self.baseline: Results = {}
+        self.seeds = False  # several of a clip: its seed is named
+
+    def show(self, jobs: list[Job], results: Results) -> None:
+        self.beginResetModel()
+        self.jobs, self.results = jobs, results
+        self.seeds = len({job.seed for job in jobs}) > 1
+        self.endResetModel()
+
+    def update(self, results: Results, baseline: Results) -> None:
+        if results != self.results or baseline != self.baseline:
+            self.results, self.baseline = results, baseline
+            if self.jobs:
+                last = self.index(len(self.jobs) - 1, COUNT - 1)
+                self.dataChanged.emit(self.index(0, 0), last)
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self.jobs)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else COUNT
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return ALIGN[len(BASE) <= section <= AGAINST]
+        if role == Qt.ItemDataRole.ToolTipRole and len(BASE) <= section < AGAINST:
+            return COLUMNS[SCORES[section - len(BASE)]][1]
+        if role == Qt.ItemDataRole.DisplayRole:
+            heads = (*BASE, *(COLUMNS[name][0] for name in SCORES), "vs A", "Result")
+            return heads[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        job, column = self.jobs[index.row()], index.column()
+        result = self.results.get(job.key)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(job, result, column)
+        if role == SORT:
+            return self._order(job, result, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return ALIGN[len(BASE) <= column <= AGAINST]
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme.color(self._tone(job, result, column))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tip(result, column)
+        return None
+
+    def gain(self, job: Job) -> float | None:
+        """Headline of this run minus the baseline's mean over its seeds."""
+        mine = self.results.get(job.key)
+        theirs = [
+            v
+            for (clip, _), r in self.baseline.items()
+            if clip == job.clip and (v := r.value(PRIMARY)) is not None
+        ]
+        value = mine.value(PRIMARY) if mine is not None else None
+        return None if value is None or not theirs else value - sum(theirs) / len(theirs)
+
+    def _text(self, job: Job, result: ClipResult | None, column: int) -> str:
+        if column < len(BASE):
+            clip = f"{job.clip}  seed {job.seed}" if self.seeds else job.clip
+            return (clip, job.language or NONE, job.character or NONE)[column]
+        if column == RESULT:
+            return result_words(result)[0]
+        if column == AGAINST:
+            gain = self.gain(job)
+            return NONE if gain is None else f"{gain:+.2f}"
+        name = SCORES[column - len(BASE)]
+        return number(name, result.value(name) if result else None)
+
+    def _order(self, job: Job, result: ClipResult | None, column: int) -> Any:
+        if column < len(BASE):
+            return self._text(job, result, column)
+        if column == RESULT:
+            return 2 if result is None else 0 if result.failed else 1
+        if column == AGAINST:
+            gain = self.gain(job)
+            return 9.0 if gain is None else gain
+        name = SCORES[column - len(BASE)]
+        value = result.value(name) if result else None
+        if value is None:  # failed clips before all others, waiting ones behind
+            return -99.0 if result is not None and result.failed else 99.0
+        return value
+
+    def _tone(self, job: Job, result: ClipResult | None, column: int) -> str:
+        if column == RESULT:
+            return result_words(result)[1]
+        if column == AGAINST:
+            gain = self.gain(job) or 0.0
+            return "danger" if gain < -0.05 else "live" if gain > 0.05 else "soft"
+        if column == 0:
+            return "text" if result is not None else "faint"
+        if column < len(BASE):
+            return "soft"
+        score = result.score(SCORES[column - len(BASE)]) if result else None
+        if score is None or score.value is None:
+            return "disabled"
+        return "warning" if score.passed is False else "text"
+
+    def _tip(self, result: ClipResult | None, column: int) -> str:
+        if result is None or column < len(BASE):
+            return ""
+        if column >= AGAINST:
+            return result_words(result)[0] if column == RESULT else "Score minus the baseline's"
+        score = result.score(SCORES[column - len(BASE)])
+        return score.skipped if score is not None and score.value is None else ""
+
+
+class QualityTable(QTableView):
+    """`picked(job)` when a person or a key selects a clip."""
+
+    picked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.clips = ClipModel()
+        self.sorted = QSortFilterProxyModel(self)
+        self.sorted.setSourceModel(self.clips)
+        self.sorted.setSortRole(SORT)
+        self.setModel(self.sorted)
+        self.setSortingEnabled(True)
+        self.sortByColumn(len(BASE), Qt.SortOrder.AscendingOrder)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(28)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        for column, width in enumerate(WIDTHS):
+            self.setColumnWidth(column, width)
+        self.setAccessibleName("Clips of the run")
+        self.setToolTip("Select a clip to play it")
+        self.setColumnHidden(AGAINST, True)
+        self.selectionModel().currentRowChanged.connect(self._pick)
+
+    def show_run(self, jobs: list[Job], results: Results) -> None:
+        self.clips.show(jobs, results)
+
+    def update_results(self, results: Results, baseline: Results) -> None:
+        self.clips.update(results, baseline)
+        self.setColumnHidden(AGAINST, not baseline)
+
+    def select_clip(self, clip: str) -> None:
+        """The first row of that clip, if it is there."""
+        for row in range(self.sorted.rowCount()):
+            if self._job(row).clip == clip:
+                self.selectRow(row)
+                return
+
+    @property
+    def current(self) -> Job | None:
+        index = self.currentIndex()
+        return self._job(index.row()) if index.isValid() else None
+
+    def _job(self, row: int) -> Job:
+        return self.clips.jobs[self.sorted.mapToSource(self.sorted.index(row, 0)).row()]
+
+    def _pick(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if current.isValid():
+            self.picked.emit(self._job(current.row()))
