@@ -1,4 +1,4 @@
-"""Engines with ranks started and ended in every way: nothing of them is left, none meets another."""
+"""Engines with ranks, started and ended in every way: nothing is left, none meets another."""
 
 from __future__ import annotations
 
