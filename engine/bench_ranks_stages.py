@@ -204,11 +204,19 @@ def _row(
     if device.type == "cuda":
         row["peak_memory_bytes"] = torch.cuda.max_memory_allocated(device)
         row["planned_bytes"] = plan(config, denoiser.model.part, way).total
-        parts = parts_of(denoiser, device)
-        row |= {f"{'cache_upkeep' if k == 'cache' else k}_ms": ms for k, ms in parts.items()}
+        row |= _columns(denoiser, device)
     del denoiser
     _free(device)
     return row
+
+
+def _columns(denoiser: Denoiser, device: torch.device) -> dict[str, Any]:
+    """Milliseconds by kind, or why they are not known: NCCL's kernels do not bear marks."""
+    try:
+        parts = parts_of(denoiser, device)
+    except RuntimeError as error:
+        return {"parts_failed": str(error).splitlines()[0]}
+    return {f"{'cache_upkeep' if k == 'cache' else k}_ms": ms for k, ms in parts.items()}
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -216,6 +224,7 @@ def _line(row: dict[str, Any]) -> str:
         return f"{row['configuration']:36s}{row['failed']}"
     names = ("gemm_ms", "attention_ms", "cache_upkeep_ms", "elementwise_ms", "comm_ms")
     parts = "  ".join(f"{n.removesuffix('_ms')} {row[n]:.1f}" for n in names if n in row)
+    parts += row.get("parts_failed", "")
     peak = row.get("peak_memory_bytes", 0) / GIB
     return f"{row['configuration']:36s}{row['step_ms']:7.1f} ms  {parts}  {peak:.1f} GiB"
 

@@ -101,6 +101,8 @@ def parts_of(denoiser: Denoiser, device: torch.device) -> dict[str, float]:
     the row's way, so that launches do not count; then the window's work once a chunk.
     """
     parts = {k: denoiser.config.forwards * ms for k, ms in denoiser.forward_parts().items()}
+    if not parts:
+        raise RuntimeError("the marks changed what they measured")
 
     def once_a_chunk() -> None:
         denoiser.cache.begin()

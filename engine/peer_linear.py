@@ -1,9 +1,9 @@
 """Shared linear layers over memory that every rank reaches, by our own kernels.
 
 "two_shot" moves rows by our kernels and multiplies by the library's GEMM; "fused" does both in one
-kernel, so that the transfer hides behind the arithmetic; "best" takes for each shape what was
-faster where it was measured. Workspaces are laid out once, at the largest shape. Knows nothing of
-how the memory was shared.
+kernel, so that the transfer hides behind the arithmetic; "best" takes for each shape what made the
+step shorter where it was measured. Workspaces are laid out once, at the largest shape. Knows
+nothing of how the memory was shared.
 """
 
 from __future__ import annotations
@@ -153,13 +153,14 @@ class FusedLinear(PeerLinear):
 
 
 class BestLinear(FusedLinear):
-    """Whichever was faster ("best"): 748 rows on two H200, exchange beside GEMM against one kernel,
-    us: qkv 106 and 112, ff1 149 and 154, ff2 159 and 163 (1.3 to 1.8e11 operations); cross_q 47 and
-    45, o 59.5 and 57 (0.44e11). One kernel hides the exchange, the library's GEMM is the faster.
+    """What made the shortest step where it was measured ("best"): GEMMs of up to so many operations
+    go within one kernel. None does: alone, our kernels win some shapes (ff2 152 us against 158, ff1
+    148 against 152), but in the whole step of avatar-57b two H200 sit at their power cap, and the
+    library's GEMM costs less: two-shot 202.6 ms, o in one kernel 206.1, all in one kernel 209.7.
     """
 
     way = "best"
-    fused_gather_flops = fused_scatter_flops = 0.8e11
+    fused_gather_flops = fused_scatter_flops = 0.0
 
 
 def _padded(values: Tensor, count: int) -> Tensor | None:

@@ -126,9 +126,11 @@ class VideoGenerator:
 
     def _built(self, progress: Progress) -> Denoiser:
         config, device, ranks = self.config, self.device, self._ranks
-        part = shard(config, ranks.rank, ranks.ranks) if ranks is not None else shard(config)
+        part = shard(config)
+        if ranks is not None:  # by rows: 4 ms of 207 a step on two H200, for 5 GiB
+            part = shard(config, ranks.rank, ranks.ranks, cross_rows=ranks.ranks > 1)
         cuda = device.type == "cuda"
-        way = self._way or (Way() if cuda else Way(fp8=False))
+        way = self._way or (Way(communication="best") if cuda else Way(fp8=False))
         if cuda:
             beside = decoder_bytes(vae_config(config)) if self._decodes_here else 0
             needed = plan(config, part, way, beside)

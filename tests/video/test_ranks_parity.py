@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from engine.errors import EngineError
+from engine.marks import Marks
 from engine.memoryplan import plan
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
@@ -165,3 +166,18 @@ def test_the_plan_counts_the_exchange_and_whole_cross_weights() -> None:
     assert heads["exchange"] > PEER_BYTES
     assert 4.6e9 < rows["weights"] - heads["weights"] < 4.8e9  # two thirds of 120 matrices
     assert plan(config, shard(config), way).parts["exchange"] == 0
+
+
+def test_columns_that_cannot_be_are_not_told() -> None:
+    class Event:
+        def __init__(self, at: float) -> None:
+            self.at = at
+
+        def elapsed_time(self, after: Event) -> float:
+            return after.at - self.at
+
+    marks = Marks()
+    marks.stretches = [("gemm", Event(0)), ("comm", Event(5)), ("end", Event(10))]  # type: ignore[list-item]
+    assert marks.sums(whole_ms=8.0) == {"gemm": 4.0, "comm": 4.0}
+    marks.stretches[1] = ("comm", Event(0.5))  # type: ignore[assignment]
+    assert marks.sums(whole_ms=5.0) == {}
