@@ -45,6 +45,10 @@ def run_bench(model: str, arguments: list[str], as_json: bool, folders: Folders)
 
     if "--plan" in arguments:
         return _plan(model, arguments, as_json)
+    if "--gpus" in arguments:  # on ranks, through the server: the one way they are run
+        from engine.bench_session import main
+
+        return main(["--model", model, *arguments])
     if model in BENCHES:
         module, name = BENCHES[model].split(":")
         result = getattr(importlib.import_module(module), name)(arguments, folders)
