@@ -116,5 +116,7 @@ def _folder_hash(paths: list[Path]) -> str:
     for path in paths:
         for part in (path, path.with_suffix(".txt"), path.with_suffix(".json")):
             if part.is_file():
-                digest.update(part.name.encode() + b"\0" + part.read_bytes())
+                with part.open("rb") as file:
+                    inner = hashlib.file_digest(file, "sha256")
+                digest.update(part.name.encode() + b"\0" + inner.digest())
     return digest.hexdigest()
