@@ -17,7 +17,7 @@ from engine.qa.alignment import write_alignment
 from engine.qa.clip_set import Clip, ClipSet
 from engine.qa.jobs import FORMAT, Configuration, Job, RunFile, check_configuration
 from engine.qa.report import ClipResult
-from engine.qa.run_folder import RunFolder
+from engine.qa.run_folder import ALIGNMENTS, RunFolder
 from engine.qa.workers import Task, Tools, do_all
 
 
@@ -87,7 +87,7 @@ def _job(
 ) -> Job:
     path = clip.alignment_file
     if path is None and clip.aligned is not None:
-        path = folder / "alignments" / f"{clip.id}.json"
+        path = folder / ALIGNMENTS / f"{clip.id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_alignment(path, clip.id, clip.aligned)
     return Job(

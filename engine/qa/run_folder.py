@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.qa.jobs import FORMAT, Job, RunFile
 from engine.qa.report import ClipResult
 
+ALIGNMENTS = "alignments"  # of users' clips: written before the run is known
 REMEDY = "name another folder, or delete this one"
 
 
@@ -42,7 +43,7 @@ class RunFolder:
             return cls(path, run)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
+            if any(inside.name != ALIGNMENTS for inside in path.iterdir()):
                 raise EngineError("bad_input", f"{path} is not empty and holds no run", REMEDY)
             write_whole(path / "run.json", msgspec.json.format(msgspec.json.encode(run), indent=1))
         except OSError as error:

@@ -60,13 +60,16 @@ def work(pipe: Connection, told: bytes) -> None:
     while True:
         try:
             task = msgspec.json.decode(pipe.recv_bytes(), type=Task)
-        except EOFError:
+        except (EOFError, OSError):  # closed, or closed with an answer on its way
             return
         try:
             result = do_job(task.job, Path(task.video), bench)
         except Exception as error:  # the top of the process: the run goes on
             result = failed(task.job, f"the scorer failed: {type(error).__name__}: {error}")
-        pipe.send_bytes(msgspec.json.encode(result))
+        try:
+            pipe.send_bytes(msgspec.json.encode(result))
+        except OSError:
+            return
 
 
 def failed(job: Job, why: str) -> ClipResult:

@@ -100,3 +100,8 @@ def test_a_configuration_that_cannot_be(bad):
     with pytest.raises(EngineError) as caught:
         check_configuration(bad)
     assert caught.value.code == "bad_input"
+
+
+def test_alignments_of_users_clips_may_lie_there_already(tmp_path):
+    (tmp_path / "alignments").mkdir()
+    assert RunFolder.open(tmp_path, run_of(job("x"))).results() == []
