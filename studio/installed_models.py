@@ -216,8 +216,10 @@ class InstalledModels(QObject):
         came = ready and not self.view.ready
         if self.view.ready and not ready:
             self._request, self._before, self._stale = 0, None, True
+        supported = not ready or FEATURE in engine.features
         self._show(
-            ready=ready, supported=not ready or FEATURE in engine.features, local=engine.local,
+            ready=ready, supported=supported, local=engine.local,
+            models=self.view.models if supported else (),
             version=engine.version, work=self.view.work if ready else None,
             listing=self.view.listing and ready,
         )  # fmt: skip

@@ -37,7 +37,7 @@ LAYOUT_VERSION = 2
 FIRST_SIZE = QSize(1440, 900)
 SIDE_PX = 312  # a side panel at first
 VOICE_PX = 248  # all of its controls, so that only the timings scroll in a low window
-MODELS_PX, LOG_PX = 330, 180  # high
+MODELS_PX = 330  # one model in full, but for a long note
 AREA = Qt.DockWidgetArea
 WHAT = {
     "character": "Who is on stage: choose a starter or bring a picture, frame it, set its motion.",
@@ -118,14 +118,21 @@ class MainWindow(QMainWindow):
         for panel_id in ("models", "log"):
             self.docks[panel_id].hide()
         self.action("only_face").triggered.connect(self._show_only_face)
+        self.action("panel_models").triggered.connect(self._size_models)
 
     def _size_docks(self) -> None:
         sides = [self.docks["character"], self.docks["voice"]]
         self.resizeDocks(sides, [SIDE_PX, SIDE_PX], Qt.Orientation.Horizontal)
         rights = [self.docks["voice"], self.docks["timings"]]
         self.resizeDocks(rights, [345, 500], Qt.Orientation.Vertical)
-        below = [self.docks["models"], self.docks["log"]]
-        self.resizeDocks(below, [MODELS_PX, LOG_PX], Qt.Orientation.Vertical)
+        self.resizeDocks([self.docks["log"]], [180], Qt.Orientation.Vertical)
+
+    def _size_models(self, shown: bool) -> None:
+        """As high as one model needs, where the face can spare it."""
+        made = self.docks["models"]
+        wanted = min(MODELS_PX, round(0.38 * self.height()))
+        if shown and not made.isFloating() and made.height() < wanted:
+            self.resizeDocks([made], [wanted], Qt.Orientation.Vertical)
 
     def _build_menus(self) -> None:
         self.menus: dict[str, QMenu] = {}

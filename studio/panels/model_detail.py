@@ -118,6 +118,7 @@ class ModelDetail(QWidget):
     def _buttons(self, model: ModelInfo, view: ModelsView) -> None:
         why = model_words.hindrance(model, view)
         on_stage = model.name == view.on_stage
+        self.use.setText("On stage" if on_stage else "Use")
         _offer(self.use, "It is on stage" if on_stage else why, "Put this model on stage")
         self.load.setText("Unload" if model.loaded else "Load")
         self.load.setAccessibleName(self.load.text())
@@ -147,10 +148,10 @@ class ModelDetail(QWidget):
         column.setSpacing(8)
         column.addLayout(_row(self.name, self.badge, stretch=self.name))
         column.addWidget(self.layout_line)
+        column.addLayout(_row(self.use, self.load, self.measure, end=True))
+        column.addWidget(self._busy_row())
         column.addWidget(self.note)
         column.addLayout(self._grid())
-        column.addWidget(self._busy_row())
-        column.addLayout(_row(self.use, self.load, self.measure, end=True))
         column.addStretch(1)
 
     def _grid(self) -> QGridLayout:
@@ -171,6 +172,7 @@ class ModelDetail(QWidget):
             if caption:
                 text = label(caption, "caption")
                 text.setFixedWidth(CAPTION_PX)
+                text.setContentsMargins(0, 0 if value is self.needs else 2, 0, 0)  # one baseline
                 grid.addWidget(text, row, 0, theme.Qt.AlignmentFlag.AlignTop)
                 self._captions[text] = key
             if isinstance(value, QHBoxLayout):

@@ -39,7 +39,8 @@ class ModelsPanel(QWidget):
         self.folders = plain("Folders", "Where models are looked for, and further folders", "open")
         self.headline = label("", "title")
         self.advice = label("", "soft")
-        self.home = plain("Open that folder", "It is made when it is not there yet", "open")
+        tip = "It is made when it is not there yet"
+        self.home = plain("Open that folder", tip, role="link")
         self.card = QFrame()
         self._build()
         self.list.selected.connect(self._choose)
@@ -129,12 +130,11 @@ class ModelsPanel(QWidget):
         column = QVBoxLayout(self.card)
         column.setContentsMargins(12, 10, 12, 10)
         column.setSpacing(6)
-        column.addWidget(self.headline)
-        column.addWidget(self.advice)
         row = QHBoxLayout()
+        row.addWidget(self.headline, 1)
         row.addWidget(self.home)
-        row.addStretch(1)
         column.addLayout(row)
+        column.addWidget(self.advice)
         return self.card
 
     # --- events ---
