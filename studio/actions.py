@@ -112,6 +112,8 @@ TABLE: tuple[Spec, ...] = (
          "Ask the engine again which models are installed and what memory is free", group=True),
     Spec("add_models_folder", "Tools", "Look for models in another folder…", "Ctrl+Shift+N",
          "open", "Let the local engine look in a further folder; it restarts for that"),
+    Spec("quality", "Tools", "Lip-sync quality…", "Ctrl+L", "sample",
+         "Measure on a set of clips whether the lips fit the sound, and compare runs", group=True),
     Spec("restart_engine", "Tools", "Restart engine", "Ctrl+Shift+K", "engine",
          "Stop the engine and start it again; the character stays", group=True),
     Spec("doctor", "Tools", "Check this machine", "Ctrl+D", "doctor",

@@ -21,6 +21,7 @@ from studio.edited_character import EditedCharacter
 from studio.focus_keys import FocusKeys
 from studio.installed_models import InstalledModels
 from studio.model_page import ModelPage
+from studio.qa_opening import QualityOpening
 from studio.session_flow import SessionFlow
 from studio.settings import StudioSettings
 from studio.window import MainWindow
@@ -50,6 +51,7 @@ class StudioApp(QObject):
         self.commands.opening = self.opening
         self.models = InstalledModels(self.flow, self)
         self.model_page = ModelPage(self.window.models, self.models, self.window.toast, self.window)
+        self.quality = QualityOpening(settings, self.flow.state, self._show_clip)
         self._focus_keys = FocusKeys()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.display.timings)
@@ -107,6 +109,7 @@ class StudioApp(QObject):
         self.settings.set("window", self.window.layout_text())
         if self.commands.stage is not None:
             self.commands.stage.close()
+        self.quality.shut_down()
         if not keep_draft:
             self.files.drop_draft()
         self.flow.shut_down()
@@ -219,6 +222,7 @@ class StudioApp(QObject):
         self._on("shortcuts", self.commands.shortcuts)
         self._on("about", self.commands.about)
         self._on("doctor", self.flow.run_doctor)
+        self._on("quality", self.quality.show)
         self._on("restart_engine", self.flow.restart_engine)
 
     def _restore(self) -> None:
@@ -230,6 +234,13 @@ class StudioApp(QObject):
 
     def _on_log(self, line: LogLine) -> None:
         self.window.log.add(line.level, line.source, line.text)
+
+    def _show_clip(self, character: Path, audio: Path) -> None:
+        """A clip of a lip-sync run in our own viewer: who speaks, and what is said."""
+        self.opening.open_path(character)
+        self.commands.use_audio(audio)
+        self.window.raise_()
+        self.window.activateWindow()
 
     def _on_doctor(self, report: DoctorReport) -> None:
         help.doctor(report.rows, self.window).open()

@@ -5,7 +5,7 @@ Knows nothing of widgets. What a score means is written in the report; here are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine.qa.report import PRIMARY, ClipResult, Difference, Verdict
 
@@ -86,19 +86,21 @@ def run_words(results: Sequence[ClipResult], total: int) -> tuple[str, str]:
     return " · ".join(parts) or "Nothing done yet", tone
 
 
-def difference_words(d: Difference) -> str:
-    """The verdict of one score, and what would decide it."""
+def difference_words(d: Difference) -> tuple[str, str]:
+    """(the verdict of one score, what would decide it)."""
     if d.verdict is Verdict.UNDECIDED and d.clips_needed:
-        return f"Undecided: about {d.clips_needed} clips would decide"
-    return HEADS[d.verdict]
+        few = f"{d.clips} clips cannot decide it; about {d.clips_needed} would"
+        return f"Undecided: {d.clips} of {d.clips_needed} clips", few
+    return HEADS[d.verdict], f"On {d.clips} clips"
+
+
+def title_of(score: str) -> str:
+    """At the beginning of a row; p b m are sounds and stay small."""
+    text = name_of(score)
+    return text if score == "bilabial" else text[:1].upper() + text[1:]
 
 
 def plain_sentence(words: str) -> str:
     """The comparison's sentence with the scores' names that the panel uses."""
-    text = words.replace("_", " ")
+    text = words.replace("headline", name_of(PRIMARY)).replace("_", " ")
     return text[:1].upper() + text[1:]
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    kept = [v for v in values if v is not None]
-    return sum(kept) / len(kept) if kept else None

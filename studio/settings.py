@@ -47,6 +47,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("recent_characters", [], "recent character files, newest first"),
     Setting("record_folder", "", "where recordings go; empty is the videos folder"),
     Setting("snapshot_folder", "", "where snapshots go; empty is the pictures folder"),
+    Setting("quality_folder", "", "where lip-sync runs go; empty is the user's data folder"),
     Setting("hud", True, "show fps and latency over the picture"),
     Setting("view", "fit", "fit or 1:1"),
     Setting("window", "", "geometry and docks of the main window, base64"),

@@ -13,12 +13,9 @@ import msgspec
 from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QComboBox,
-    QFrame,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QProgressBar,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -26,21 +23,22 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError
 from engine.qa.report import Comparison
-from studio import icons, theme
+from studio import icons
 from studio.panels.quality_comparison import EMPTY, QualityComparison
+from studio.panels.quality_head import START, QualityHead
 from studio.panels.quality_player import QualityPlayer, Shown
 from studio.panels.quality_setup import QualitySetup
+from studio.panels.quality_style import panel, sheet
 from studio.panels.quality_table import QualityTable
 from studio.qa_process import STOPPED, Progress, QaProcess
 from studio.qa_runs import Job, Side, all_sides, headline, new_folder, resume_arguments, sides_of
 from studio.qa_set import ClipList, read_set
 from studio.qa_words import run_words
-from studio.widgets.buttons import label, plain, restyle, rule
-from studio.widgets.note import Note
+from studio.widgets.buttons import label, restyle, rule
 from studio.widgets.tabs import Tabs
 
 FIRST_SIZE = QSize(1440, 900)
-SIDE_PX, PICTURE_PX = 296, 470
+SIDE_PX, PICTURE_PX = 272, 380
 REFRESH_MS = 1_000  # while a run goes on
 DATA = Qt.ItemDataRole.UserRole
 
@@ -63,6 +61,7 @@ class QualityWindow(QWidget):
         self.side_process = QaProcess(command, self)  # comparisons and reports
         self._task = ""  # what side_process does: "compare", "report" or ""
         self.setup = QualitySetup(clips or read_set())
+        self.head = QualityHead()
         self.table = QualityTable()
         self.comparison = QualityComparison()
         self.player = QualityPlayer(self)
@@ -70,7 +69,7 @@ class QualityWindow(QWidget):
         self.setWindowIcon(icons.icon("sample", "accent"))
         self.setObjectName("quality")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setStyleSheet(f"#quality {{ background: {theme.COLORS['window']}; }}")
+        self.setStyleSheet(sheet())
         self._build()
         self._connect()
         self._timer = QTimer(self)
@@ -83,28 +82,6 @@ class QualityWindow(QWidget):
         self.list = QListWidget()
         self.list.setAccessibleName("Runs")
         self.list.setToolTip("Finished and unfinished runs, the newest first")
-        self.title = label("No run yet", "heading")
-        self.words = label(
-            "Start one on the left: it renders and scores in the background.", "soft"
-        )
-        self.words.setWordWrap(True)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the run")
-        self.progress.setToolTip("Clips that are done")
-        self.pace = label("", "caption")
-        self.note = Note()
-        self.against = QComboBox()
-        self.against.setAccessibleName("Baseline")
-        self.against.setToolTip("The run that this one is compared with and played against")
-        self.against.setMinimumContentsLength(18)
-        self.cancel = plain(
-            "Stop", "Stop the run; what is done stays and it can be resumed", "stop"
-        )
-        self.resume = plain("Resume", "Go on with the clips that are not done", "play", "primary")
-        self.retry = plain("Run clip again", "Render and score the selected clip anew", "reset")
-        self.report = plain("Report", "Write the report and open it in the browser", "export")
-        self.send = plain("To viewer", "Open this clip's character and voice in the viewer",
-                          "character")  # fmt: skip
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 12, 12, 12)
         row.setSpacing(12)
@@ -112,7 +89,7 @@ class QualityWindow(QWidget):
         row.addWidget(self._build_main(), 1)
 
     def _build_left(self) -> QWidget:
-        left = _panel()
+        left = panel()
         left.setFixedWidth(SIDE_PX)
         column = QVBoxLayout(left)
         column.setContentsMargins(14, 12, 14, 14)
@@ -125,11 +102,11 @@ class QualityWindow(QWidget):
         return left
 
     def _build_main(self) -> QWidget:
-        middle = _panel()
+        middle = panel()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 14, 0, 0)
         column.setSpacing(8)
-        column.addLayout(self._build_head())
+        column.addWidget(self.head)
         self.tabs = Tabs("Clips or comparison")
         self.tabs.bar.setExpanding(False)
         self.tabs.add("Clips", self.table, "Every clip of the run")
@@ -153,38 +130,20 @@ class QualityWindow(QWidget):
         whole.addWidget(self.player.strip)
         return main
 
-    def _build_head(self) -> QVBoxLayout:
-        first = QHBoxLayout()
-        first.setSpacing(8)
-        first.addWidget(self.title, 1)
-        for button in (self.cancel, self.resume, self.retry, self.send, self.report):
-            first.addWidget(button)
-        second = QHBoxLayout()
-        second.setSpacing(8)
-        second.addWidget(self.words, 1)
-        second.addWidget(label("A, the baseline", "soft"))
-        second.addWidget(self.against)
-        column = QVBoxLayout()
-        column.setContentsMargins(16, 0, 14, 0)
-        column.setSpacing(6)
-        column.addLayout(first)
-        column.addLayout(second)
-        column.addWidget(self.progress)
-        column.addWidget(self.pace)
-        column.addWidget(self.note)
-        return column
-
     def _connect(self) -> None:
         self.setup.wanted.connect(self.start_run)
         self.list.currentItemChanged.connect(self._on_list)
-        self.against.activated.connect(lambda _: self.choose_baseline(self.against.currentData()))
+        self.head.against.activated.connect(
+            lambda _: self.choose_baseline(self.head.against.currentData())
+        )
         self.table.picked.connect(self._show_clip)
+        self.table.play_wanted.connect(self.player.playback.toggle)
         self.comparison.clip_chosen.connect(self._show_worst)
-        self.cancel.clicked.connect(self.run_process.cancel)
-        self.resume.clicked.connect(self.resume_run)
-        self.retry.clicked.connect(self.run_clip_again)
-        self.report.clicked.connect(self.make_report)
-        self.send.clicked.connect(self._send)
+        self.head.cancel.clicked.connect(self.run_process.cancel)
+        self.head.resume.clicked.connect(self.resume_run)
+        self.head.retry.clicked.connect(self.run_clip_again)
+        self.head.report.clicked.connect(self.make_report)
+        self.head.send.clicked.connect(self._send)
         self.run_process.progressed.connect(self._on_progress)
         self.run_process.ended.connect(self._on_run_ended)
         self.side_process.ended.connect(self._on_side_ended)
@@ -227,28 +186,27 @@ class QualityWindow(QWidget):
         try:
             self._begin(self.side.folder, [*resume_arguments(self.side.folder), *more])
         except EngineError as error:
-            self.note.say([str(error)], "danger")
+            self.head.note.say([str(error)], "danger")
 
     def _begin(self, folder: Path, arguments: list[str]) -> None:
         if self.run_process.is_running:
-            self.note.say(["A run is going on: stop it first, or wait."], "warning")
+            self.head.note.say(["A run is going on: stop it first, or wait."], "warning")
             return
         self.runs.mkdir(parents=True, exist_ok=True)
-        self.note.say([])
+        self.head.note.say([])
         self._after_run = str(folder)
-        self.pace.setText(f"{folder.name}: starting…")
+        self.head.starting(folder.name)
         self.run_process.start(["run", *arguments, "--json"])
         self._timer.start(REFRESH_MS)
         self._show_buttons()
 
     def refresh(self) -> None:
         """New results of the run that goes on; its row, as soon as its folder is there."""
-        if (
-            self._after_run
-            and not self._listed(self._after_run)
-            and sides_of(Path(self._after_run))
-        ):
-            self.reload(self._after_run)
+        run = self._after_run
+        if run and not self._listed(run) and sides_of(Path(run)):
+            self.reload(run)
+        for i in range(self.list.count()):
+            self.list.item(i).setText(_run_line(self.list.item(i).data(DATA)))
         self._show_results()
 
     def _listed(self, folder: str) -> bool:
@@ -256,22 +214,15 @@ class QualityWindow(QWidget):
         return any(str(side.folder) == folder for side in rows)
 
     def _on_progress(self, found: Progress) -> None:
-        self.progress.setRange(0, found.total)
-        self.progress.setValue(found.done)
-        failed = f" · {found.failed} failed" if found.failed else ""
-        name = Path(self._after_run).name
-        self.pace.setText(
-            f"{name}: {found.done} of {found.total} clips{failed} · {found.rate:g} a minute · "
-            f"{found.left}"
-        )
+        self.head.show_progress(found, Path(self._after_run))
         self.refresh()
 
     def _on_run_ended(self, status: int, _out: str, why: str) -> None:
         self._timer.stop()
         if why:
-            self.note.say([why], "danger")
+            self.head.note.say([why], "danger")
         elif status == STOPPED:
-            self.note.say(["Stopped. What is done is kept: Resume goes on from here."], "info")
+            self.head.note.say(["Stopped. What is done is kept: Resume goes on from here."], "info")
         done, self._after_run = self._after_run, ""
         self.reload(done if sides_of(Path(done)) else "")
         self._show_buttons()
@@ -287,7 +238,7 @@ class QualityWindow(QWidget):
         if changed:
             self.player.show_clip(None)
             self.comparison.say(EMPTY)
-        self.title.setText(side.name if side else "No run yet")
+        self.head.title.setText(side.name if side else "No run yet")
         self.table.show_run(side.jobs if side else [], {})
         self._fill_baselines()
         self._show_results()
@@ -299,13 +250,13 @@ class QualityWindow(QWidget):
         mine = self.side.argument if self.side else ""
         others = [side for side in rows if side.argument != mine]
         kept = self.baseline.argument if self.baseline else ""
-        self.against.clear()
-        self.against.addItem("None", None)
+        self.head.against.clear()
+        self.head.against.addItem("None", None)
         for side in others:
-            self.against.addItem(side.name, side)
+            self.head.against.addItem(side.name, side)
         at = next((i for i, s in enumerate(others, 1) if s.argument == kept), 0)
-        self.against.setCurrentIndex(at)
-        self.against.setEnabled(bool(others))
+        self.head.against.setCurrentIndex(at)
+        self.head.against.setEnabled(bool(others))
         if at == 0:
             self.baseline = None
 
@@ -313,12 +264,15 @@ class QualityWindow(QWidget):
         side = self.side
         results = side.refresh() if side else {}
         self.table.update_results(results, self.baseline.refresh() if self.baseline else {})
-        if side is not None:
+        if side is None:
+            self.head.words.setText(START)
+            restyle(self.head.words, "")
+        else:
             text, tone = run_words(list(results.values()), len(side.jobs))
-            self.words.setText(text)
-            restyle(self.words, tone)
+            self.head.words.setText(text)
+            restyle(self.head.words, tone)
             mean = headline(results.values())
-            self.words.setToolTip("" if mean is None else f"Mean score {mean:.3f}")
+            self.head.words.setToolTip("" if mean is None else f"Mean score {mean:.3f}")
         self._show_buttons()
 
     def _show_buttons(self) -> None:
@@ -326,16 +280,16 @@ class QualityWindow(QWidget):
         mine = side is not None and str(side.folder) == self._after_run
         unfinished = side is not None and not side.is_complete
         self.setup.start.setEnabled(not running and bool(self.setup.chosen() or self.setup.folder))
-        self.cancel.setVisible(running)
-        self.resume.setVisible(unfinished and not running)
-        self.progress.setVisible(running)
-        self.pace.setVisible(running)
+        self.head.cancel.setVisible(running)
+        self.head.resume.setVisible(unfinished and not running)
+        self.head.progress.setVisible(running)
+        self.head.pace.setVisible(running)
         picked = self.table.current is not None
-        self.retry.setEnabled(picked and not running)
+        self.head.retry.setEnabled(picked and not running)
         job = self.table.current
-        self.send.setEnabled(job is not None and job.character_file.is_file())
+        self.head.send.setEnabled(job is not None and job.character_file.is_file())
         has_any = side is not None and bool(side.refresh())
-        self.report.setEnabled(has_any and not (mine and running) and not self._task)
+        self.head.report.setEnabled(has_any and not (mine and running) and not self._task)
 
     def _show_clip(self, job: Job) -> None:
         assert self.side is not None
@@ -368,7 +322,7 @@ class QualityWindow(QWidget):
         if side is None:
             self.comparison.say(EMPTY)
             return
-        self.against.setCurrentIndex(max(self.against.findText(side.name), 0))
+        self.head.against.setCurrentIndex(max(self.head.against.findText(side.name), 0))
         self.compare()
 
     def compare(self) -> None:
@@ -384,7 +338,7 @@ class QualityWindow(QWidget):
             return
         self._task = "report"
         more = ["--baseline", self.baseline.argument] if self.baseline else []
-        self.note.say(["Writing the report…"], "info")
+        self.head.note.say(["Writing the report…"], "info")
         self.side_process.start(["report", self.side.argument, *more, "--json"])
         self._show_buttons()
 
@@ -393,9 +347,9 @@ class QualityWindow(QWidget):
         if task == "compare":
             self._on_compared(out, why)
         elif why:
-            self.note.say([why], "danger")
+            self.head.note.say([why], "danger")
         else:
-            self.note.say([])
+            self.head.note.say([])
             page = msgspec.json.decode(out)["page"]
             QDesktopServices.openUrl(QUrl.fromLocalFile(page))
         self._show_buttons()
@@ -434,18 +388,9 @@ class QualityWindow(QWidget):
         self.side_process.shut_down()
 
 
-def _panel() -> QFrame:
-    made = QFrame()
-    made.setProperty("role", "panel")
-    made.setStyleSheet(
-        f'QFrame[role="panel"] {{ background: {theme.COLORS["surface"]}; border-radius: 10px; }}'
-    )
-    return made
-
-
 def _run_line(side: Side) -> str:
     done = len(side.refresh())
     mean = headline(side.refresh().values())
     score = f"{mean:.2f}" if mean is not None else "no score"
     state = score if done == len(side.jobs) else f"{done} of {len(side.jobs)}"
-    return f"{side.name}   {state}"
+    return f"{side.name}  ·  {state}"

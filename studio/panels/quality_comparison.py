@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QScrollArea, QVB
 
 from engine.qa.report import Comparison, Difference
 from studio import theme
-from studio.qa_words import HEADS, TONES, difference_words, name_of, plain_sentence
+from studio.qa_words import HEADS, TONES, difference_words, name_of, plain_sentence, title_of
 from studio.widgets.buttons import label, restyle
 
-HEADINGS = ("Score", "B minus A", "95 % interval against the margin", "Margin", "Verdict")
+HEADINGS = ("Score", "B minus A", "95 % interval and margin", "Margin", "Verdict")
 EMPTY = "Choose a baseline above to see whether this run is worse than it."
 WORST = 5
 
@@ -25,7 +25,7 @@ class IntervalBar(QWidget):
     def __init__(self, d: Difference) -> None:
         super().__init__()
         self._d = d
-        self.setMinimumSize(180, 22)
+        self.setMinimumSize(120, 22)
         self.setAccessibleName(f"{name_of(d.name)}: {d.low95:+.3f} to {d.high95:+.3f}")
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -60,6 +60,7 @@ class QualityComparison(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QWidget()
         self.head = label("", "big")
@@ -118,11 +119,13 @@ class QualityComparison(QScrollArea):
 
     def _add_row(self, row: int, d: Difference) -> None:
         mean, margin = label(f"{d.mean:+.3f}", "number"), label(f"± {d.margin:g}", "soft")
-        verdict = label(difference_words(d))
+        text, tip = difference_words(d)
+        verdict = label(text)
+        verdict.setToolTip(tip)
         restyle(verdict, TONES[d.verdict])
         for cell in (mean, margin):
             cell.setAlignment(theme.ALIGN_RIGHT)
-        name = label(name_of(d.name).capitalize(), "title" if row == 1 else "")
+        name = label(title_of(d.name), "title" if row == 1 else "")
         name.setToolTip(f"{d.clips} clips; rerun band {d.band:.3f}; p of worse {d.p_worse:.4f}")
         for column, cell in enumerate((name, mean, IntervalBar(d), margin, verdict)):
             self._grid.addWidget(cell, row, column)

@@ -67,7 +67,7 @@ class Pictures(QWidget):
             return
         width = self.width() / len(self.panes)
         for i, pane in enumerate(self.panes):
-            cell = QRectF(i * width, 0, width, self.height()).adjusted(8, 8, -8, -8)
+            cell = QRectF(i * width, 0, width, self.height()).adjusted(4, 8, -4, -8)
             self._paint_pane(painter, cell, pane)
 
     def _paint_pane(self, painter: QPainter, cell: QRectF, pane: Pane) -> None:
@@ -77,8 +77,12 @@ class Pictures(QWidget):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(cell.adjusted(20, 0, -20, 0), flags, pane.note)
         else:
-            at = fitted(cell, pane.image.width(), pane.image.height())
-            painter.drawImage(at, pane.image)
+            at = cell
+            if pane.side and len(self.panes) > 1:  # two fill their halves: the face is large
+                painter.drawImage(cell, pane.image, middle_of(cell, pane.image))
+            else:
+                at = fitted(cell, pane.image.width(), pane.image.height())
+                painter.drawImage(at, pane.image)
             if pane.seen is not None:
                 _gauge(painter, at, pane)
             if pane.phone:
@@ -93,6 +97,13 @@ def fitted(cell: QRectF, width: int, height: int) -> QRectF:
     scale = min(cell.width() / width, cell.height() / height)
     w, h = width * scale, height * scale
     return QRectF(cell.center().x() - w / 2, cell.center().y() - h / 2, w, h)
+
+
+def middle_of(cell: QRectF, image: QImage) -> QRectF:
+    """The part of the picture, as high as it is or as wide, that fills `cell` unstretched."""
+    scale = max(cell.width() / image.width(), cell.height() / image.height())
+    w, h = cell.width() / scale, cell.height() / scale
+    return QRectF((image.width() - w) / 2, (image.height() - h) / 2, w, h)
 
 
 def _chip(painter: QPainter, box: QRectF, text: str, tone: str) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio import icons
 from studio.qa_set import LANGUAGES, ClipList, SetClip
 from studio.widgets.buttons import label, plain
 
@@ -55,7 +56,7 @@ class QualitySetup(QWidget):
         self.seeds = _combo(
             SEEDS,
             "Seeds",
-            "Several seeds tell rerun noise from a difference, at three times the time",
+            "Three tell rerun noise from a difference, at three times the time",
         )
         self.split = _combo(SPLITS, "Clips", "Test clips and their characters chose no threshold")
         self.split.addItem("Your own folder…", OWN)
@@ -65,12 +66,11 @@ class QualitySetup(QWidget):
         self.list.setAccessibleName("Clips to run")
         self.list.setToolTip("Untick what is not wanted; double-click takes one clip alone")
         self.count = label("", "caption")
-        self.few = plain(
-            f"First {SMALL}", f"Tick the {SMALL} shortest clips: a quick look", role="link"
-        )
+        self.few = plain(f"{SMALL} shortest", "Tick these clips only: a quick look", role="link")
         self.every = plain("All", "Tick every clip of the list", role="link")
         self.start = plain("Start run", "Render and score these clips in the background", "play",
                            "primary")  # fmt: skip
+        self.start.setIcon(icons.icon("play", "on_accent"))
         self._build()
         self._fill()
         self._connect()
@@ -127,7 +127,9 @@ class QualitySetup(QWidget):
             ("Model", self.model), ("Driven by", self.drive), ("Seeds", self.seeds),
             ("Clips", self.split), ("Language", self.language), ("Character", self.character),
         ):  # fmt: skip
-            form.addRow(label(text, "soft"), field)
+            caption = label(text, "soft")
+            caption.setMinimumHeight(field.sizeHint().height())
+            form.addRow(caption, field)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)

@@ -15,6 +15,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from engine.qa.report import PRIMARY, ClipResult
@@ -24,13 +25,13 @@ from studio.qa_words import COLUMNS, NONE, number, result_words
 
 Results = dict[tuple[str, int], ClipResult]
 Index = QModelIndex | QPersistentModelIndex
-BASE = ("Clip", "Language", "Character")
+BASE = ("Clip", "Voice")
 SCORES = tuple(COLUMNS)
 AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (190, 74, 78, 56, 58, 58, 58, 64, 62, 62, 240)
+WIDTHS = (162, 86, 58, 58, 58, 56, 62, 64, 54, 110)
 ROOT = QModelIndex()
 
 
@@ -106,7 +107,7 @@ class ClipModel(QAbstractTableModel):
     def _text(self, job: Job, result: ClipResult | None, column: int) -> str:
         if column < len(BASE):
             clip = f"{job.clip}  seed {job.seed}" if self.seeds else job.clip
-            return (clip, job.language or NONE, job.character or NONE)[column]
+            return (clip, " · ".join(filter(None, (job.language, job.character))) or NONE)[column]
         if column == RESULT:
             return result_words(result)[0]
         if column == AGAINST:
@@ -157,6 +158,7 @@ class QualityTable(QTableView):
     """`picked(job)` when a person or a key selects a clip."""
 
     picked = Signal(object)
+    play_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,7 +184,7 @@ class QualityTable(QTableView):
         for column, width in enumerate(WIDTHS):
             self.setColumnWidth(column, width)
         self.setAccessibleName("Clips of the run")
-        self.setToolTip("Select a clip to play it")
+        self.setToolTip("Select a clip to see it; Space plays it")
         self.setColumnHidden(AGAINST, True)
         self.selectionModel().currentRowChanged.connect(self._pick)
 
@@ -204,6 +206,13 @@ class QualityTable(QTableView):
     def current(self) -> Job | None:
         index = self.currentIndex()
         return self._job(index.row()) if index.isValid() else None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space plays: a row is selected by moving to it."""
+        if event.key() == Qt.Key.Key_Space:
+            self.play_wanted.emit()
+        else:
+            super().keyPressEvent(event)
 
     def _job(self, row: int) -> Job:
         return self.clips.jobs[self.sorted.mapToSource(self.sorted.index(row, 0)).row()]

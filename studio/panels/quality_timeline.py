@@ -147,11 +147,17 @@ class QualityTimeline(QWidget):
                 painter.setPen(theme.color("danger" if shut else "soft"))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, phone.name)
 
+    @property
+    def _top(self) -> float:
+        """The opening at the top of the plot: 1, or more where the mouth opens wider."""
+        shown = [t for t in (self.tracks, self.other) if t is not None]
+        return max([1.0, *(v for t in shown for v in (*t.seen, *t.expected))])
+
     def _paint_tracks(self, painter: QPainter) -> None:
         plot = self._plot
         painter.setPen(QPen(theme.color("line"), 1))
         for share in (0.0, 1.0):
-            y = plot.bottom() - share * plot.height()
+            y = plot.bottom() - share / self._top * plot.height()
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
         if self.tracks is None:
             painter.setPen(theme.color("faint"))
@@ -165,17 +171,14 @@ class QualityTimeline(QWidget):
         self._paint_line(painter, self.tracks.seen, QPen(theme.color(SEEN), 2.0))
 
     def _paint_line(self, painter: QPainter, values: Sequence[float], pen: QPen) -> None:
-        plot, path = self._plot, QPainterPath()
+        plot, top, path = self._plot, self._top, QPainterPath()
         for i, value in enumerate(values):
-            y = plot.bottom() - min(max(value, -0.05), 1.1) * plot.height()
+            y = plot.bottom() - max(value, 0.0) / top * plot.height()
             point = QPointF(self.x_of((i + 0.5) / FPS), y)
             path.lineTo(point) if i else path.moveTo(point)
-        painter.save()
-        painter.setClipRect(plot.adjusted(0, -6, 0, 5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(pen)
         painter.drawPath(path)
-        painter.restore()
 
     # --- moving ---
     def _seek_to(self, x: float) -> None:
