@@ -79,8 +79,8 @@ class RanksTable(QWidget):
     def _rebuild(self, ranks: tuple[RankSpread, ...]) -> None:
         """Another session, with other ranks."""
         while self._grid.count() > 3:  # the heads stay
-            widget = self._grid.takeAt(3).widget()
-            if widget is not None:
+            item = self._grid.takeAt(3)
+            if item is not None and (widget := item.widget()) is not None:
                 widget.deleteLater()
         self.rows = {}
         for row, r in enumerate(ranks, 1):
