@@ -197,7 +197,11 @@ def _table(results: Sequence[ClipResult]) -> str:
     head = "<th class=text>clip</th><th class=text>language</th><th class=text>character</th>"
     head += "".join(f'<th title="{escape(RULES[n].says)}">{_words(n)}</th>' for n in COLUMNS)
     rows = "".join(_table_row(clip) for clip in results)
-    return f"<h2>All clips</h2><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return (
+        '<h2>All clips</h2><p class="key">Click a heading to sort.</p>'
+        f'<div class="wide">{table}</div>'
+    )
 
 
 def _table_row(clip: ClipResult) -> str:

@@ -16,6 +16,9 @@ import cv2
 import numpy as np
 from av.error import FFmpegError
 
+from engine.errors import EngineError
+from engine.portrait.face_detector import MOUTH, detect
+
 STRIP_FRAMES = 12  # half a second at 24 fps, every frame: a strip of every second frame hides a lag
 STRIP_HEIGHT = 150
 PREVIEW_WIDTH = 240  # a preview is 60 to 200 KB
@@ -25,17 +28,37 @@ def film_strip(video: Path, worst_s: float) -> str:
     """A JPEG data URI of the half second in the middle of the worst second; empty if unreadable."""
     begin = worst_s + 0.25
     pictures: list[np.ndarray] = []
+    where: tuple[slice, slice] | None = None
     for at, picture in _frames(video):
         if at >= begin - 1e-3:
-            scale = STRIP_HEIGHT / picture.shape[0]
-            size = (max(1, round(picture.shape[1] * scale)), STRIP_HEIGHT)
-            pictures.append(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
+            where = where or lower_face(picture)
+            part = picture[where]
+            size = (max(1, round(part.shape[1] * STRIP_HEIGHT / part.shape[0])), STRIP_HEIGHT)
+            pictures.append(cv2.resize(part, size, interpolation=cv2.INTER_AREA))
         if len(pictures) == STRIP_FRAMES:
             break
     if not pictures:
         return ""
     good, data = cv2.imencode(".jpg", np.hstack(pictures), [cv2.IMWRITE_JPEG_QUALITY, 82])
     return _uri("image/jpeg", data.tobytes()) if good else ""
+
+
+def lower_face(picture: np.ndarray) -> tuple[slice, slice]:
+    """Rows and columns around the mouth of the clearest face [h, w, 3]; else the whole picture."""
+    height, width = picture.shape[:2]
+    side = max(height, width)
+    square = cv2.copyMakeBorder(
+        picture, 0, side - height, 0, side - width, cv2.BORDER_CONSTANT, value=(0, 0, 0)
+    )
+    try:
+        found = detect(square, 0.3)
+    except EngineError:  # no face model on this machine: the strip still shows the frames
+        found = []
+    if not found:
+        return slice(0, height), slice(0, width)
+    (x, y), half = found[0].points[MOUTH], 0.36 * float(found[0].size[0])
+    rows = slice(max(0, int(y - half)), min(height, int(y + half)))
+    return rows, slice(max(0, int(x - half)), min(width, int(x + half)))
 
 
 def preview(video: Path) -> str:

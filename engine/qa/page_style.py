@@ -23,14 +23,16 @@ h2 { font-size:17px; margin:40px 0 10px; } p { margin:6px 0; max-width:80ch; }
 .tile { background:var(--panel); border:1px solid var(--line); border-radius:10px;
   padding:12px 14px; } .tile b { display:block; font-size:24px; font-weight:600;
   font-variant-numeric:tabular-nums; line-height:1.3; }
+.tile b small { font-size:13px; font-weight:500; color:var(--soft); }
 .tile span { color:var(--soft); font-size:12.5px; display:block; line-height:1.35; }
 svg { display:block; width:100%; height:auto; } svg text { font-size:12px; fill:var(--soft); }
 .dist .name { text-anchor:end; fill:var(--ink); } .dist .value { fill:var(--ink);
   font-variant-numeric:tabular-nums; } .track { fill:var(--line); opacity:.35; }
 .band { fill:var(--band); } .dot { fill:var(--seen); opacity:.7; } .dot.bad { fill:var(--bad);
   opacity:.85; } .median { stroke:var(--ink); stroke-width:2; }
+.wide { overflow-x:auto; }
 table { border-collapse:collapse; width:100%; font-size:13px; background:var(--panel); }
-th, td { padding:5px 9px; text-align:right; border-bottom:1px solid var(--line);
+th, td { padding:5px 7px; text-align:right; border-bottom:1px solid var(--line);
   font-variant-numeric:tabular-nums; white-space:nowrap; }
 th { position:sticky; top:0; background:var(--panel); cursor:pointer; font-weight:550;
   color:var(--soft); } th:first-child, td:first-child, td.text, th.text { text-align:left; }
