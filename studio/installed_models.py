@@ -178,7 +178,7 @@ class InstalledModels(QObject):
         self._noise = noise
         self._show(work=Work("use", name, what="opening the model"), told=None)
         if flow.state.character.spec is not None:
-            flow.state.update_character(loaded=False, busy=True, what="opening the model")
+            self._waiting("opening the model")
         flow.set_model(name, noise)
         if flow.state.character.spec is None:  # nobody to wait for
             self._on_stage()
@@ -207,8 +207,12 @@ class InstalledModels(QObject):
         self._noise = noise
         self._show(work=None, told=told)
         if self._flow.state.character.spec is not None:
-            self._flow.state.update_character(loaded=False, busy=True, what="back to the old model")
+            self._waiting("back to the old model")
         self._flow.set_model(name, noise)
+
+    def _waiting(self, what: str) -> None:
+        """The character waits for its model, and its panel says so."""
+        self._flow.state.update_character(loaded=False, busy=True, progress=0.0, what=what)
 
     # --- state --------------------------------------------------------------------------------
     def _engine(self, engine: EngineView) -> None:

@@ -160,12 +160,11 @@ def empty(view: ModelsView) -> tuple[str, str]:
 
 
 def places(view: ModelsView) -> str:
-    """Where was looked, and in what machine's memory it would have to fit."""
+    """The device, and its memory that models may take."""
     if not view.models:
         return ""
-    where = "graphics" if view.device != NO_GPU else "main"
-    free = f"{view.free_bytes / GIB:.1f} GiB of {where} memory free"
-    return f"{view.device} · {free}"
+    where = "graphics memory" if view.device != NO_GPU else "memory"
+    return _capital(f"{view.device} · {view.free_bytes / GIB:.1f} GiB of {where} free")
 
 
 def shown_path(path: str) -> str:

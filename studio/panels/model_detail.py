@@ -5,7 +5,7 @@ Shows plain data and reports clicks with the model's name. Decides nothing.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
@@ -49,7 +49,7 @@ class ModelDetail(QWidget):
         self.cancel = plain("Cancel", "Stop what the engine does for this page", role="link")
         self.busy = QWidget()
         self.path = ElidedLabel("", "")
-        self.size = label("", "caption")
+        self.disk = label("", "caption")
         self.bar = MemoryBar()
         self.verdict = label("", "caption")
         self.needs = _wrapped("caption")
@@ -81,7 +81,7 @@ class ModelDetail(QWidget):
     def _facts(self, model: ModelInfo, view: ModelsView) -> None:
         self.path.setText(model_words.shown_path(model.path) or "built in")
         self.path.setToolTip(model.path or "It comes with the engine")
-        self.size.setText(model_words.size(model))
+        self.disk.setText(model_words.size(model))
         self.folder.setVisible(bool(model.path) and view.local)
         self.bar.setVisible(model.needs_bytes > 0)
         self.bar.show_need(model.needs_bytes, view.free_bytes)
@@ -118,7 +118,7 @@ class ModelDetail(QWidget):
     def _buttons(self, model: ModelInfo, view: ModelsView) -> None:
         why = model_words.hindrance(model, view)
         on_stage = model.name == view.on_stage
-        self.use.setText("On stage" if on_stage else "Use")
+        self.use.setText("On stage" if on_stage and view.work is None else "Use")
         _offer(self.use, "It is on stage" if on_stage else why, "Put this model on stage")
         self.load.setText("Unload" if model.loaded else "Load")
         self.load.setAccessibleName(self.load.text())
@@ -159,7 +159,7 @@ class ModelDetail(QWidget):
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(5)
         grid.setColumnStretch(1, 1)
-        files = _row(self.path, self.size, self.folder, stretch=self.path)
+        files = _row(self.path, self.disk, self.folder, stretch=self.path)
         memory = _row(self.bar, self.verdict, stretch=self.bar)
         for row, (caption, value, key) in enumerate((
             ("Files", files, (self.path,)),
@@ -197,9 +197,9 @@ class ModelDetail(QWidget):
         self.folder.clicked.connect(self._open_folder)
         self.cancel.clicked.connect(self.cancel_wanted)
 
-    def _send(self, signal: Signal) -> None:
+    def _send(self, signal: SignalInstance) -> None:
         if self._model is not None:
-            signal.emit(self._model.name)  # type: ignore[attr-defined]
+            signal.emit(self._model.name)
 
     def _load_or_unload(self) -> None:
         loaded = self._model is not None and self._model.loaded

@@ -5,9 +5,17 @@ Shows a ModelsView; reports what a person wants. Knows nothing of files, questio
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.protocol.messages import ModelInfo
 from studio import icons, model_words
@@ -18,7 +26,8 @@ from studio.widgets.model_list import ROW_PX, ModelList, Row
 
 WIDE_PX = 600  # from here on, list and detail lie side by side
 LIST_PX = 280
-ROWS_STACKED = 4  # rows of the list when it lies above the detail
+ROWS_WIDE, ROWS_STACKED = 2, 3  # rows of the list that are always seen
+DETAIL_PX = 240  # of the detail when it lies below the list
 
 
 class ModelsPanel(QWidget):
@@ -114,7 +123,9 @@ class ModelsPanel(QWidget):
         tools.addWidget(self.folders, 1)
         tools.addWidget(tool(self._actions["refresh_models"], role=""))
         column.addLayout(tools)
-        right = QVBoxLayout()
+        shown = QWidget()
+        right = QVBoxLayout(shown)
+        right.setContentsMargins(0, 0, 8, 0)
         right.setSpacing(10)
         right.addWidget(self.detail)
         right.addWidget(self._card())
@@ -122,8 +133,13 @@ class ModelsPanel(QWidget):
         self._split = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._split.setContentsMargins(0, 0, 6, 0)
         self._split.setSpacing(16)
+        self._right = QScrollArea()  # of its own: the list keeps its place beside a long detail
+        self._right.setWidgetResizable(True)
+        self._right.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._right.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._right.setWidget(shown)
         self._split.addWidget(left)
-        self._split.addLayout(right, 1)
+        self._split.addWidget(self._right, 1)
 
     def _card(self) -> QWidget:
         self.card.setProperty("role", "card")
@@ -153,7 +169,8 @@ class ModelsPanel(QWidget):
         self._split.setDirection(direction)
         self._left.setMinimumWidth(LIST_PX if wide else 0)
         self._left.setMaximumWidth(LIST_PX if wide else 16_777_215)
-        self.list.setMinimumHeight(ROWS_STACKED * ROW_PX)
+        self.list.setMinimumHeight((ROWS_WIDE if wide else ROWS_STACKED) * ROW_PX)
+        self._right.setMinimumHeight(0 if wide else DETAIL_PX)
 
 
 def _row(model: ModelInfo, view: ModelsView) -> Row:

@@ -33,7 +33,7 @@ class Row:
     line: str
     badge: str
     tone: str
-    mark: str = ""  # a short warning beside the title
+    mark: str = ""  # a short warning, below the badge
 
 
 class RowDelegate(QStyledItemDelegate):
@@ -56,7 +56,7 @@ class RowDelegate(QStyledItemDelegate):
         _text(painter, top, row.badge, caption, row.tone, theme.ALIGN_RIGHT)
         name = top.adjusted(0, 0, -badge_px - PAD_PX, 0)
         if row.mark:
-            name = self._mark(painter, name, row.mark, caption)
+            below = self._mark(painter, below, row.mark, caption)
         _text(painter, name, row.title, theme.font(theme.BODY, QFont.Weight.Medium), "text")
         _text(painter, below, row.line, theme.font(theme.CAPTION), "faint")
         painter.restore()
@@ -71,11 +71,11 @@ class RowDelegate(QStyledItemDelegate):
             painter.setBrush(theme.color("tint" if selected else "raised"))
             painter.drawRoundedRect(rect, theme.RADIUS, theme.RADIUS)
 
-    def _mark(self, painter: QPainter, name: QRectF, mark: str, font: QFont) -> QRectF:
-        """Draws the mark right of the title's room; returns what is left for the title."""
+    def _mark(self, painter: QPainter, line: QRectF, mark: str, font: QFont) -> QRectF:
+        """Draws the mark at the line's right end; returns what is left of the line."""
         width = QFontMetricsF(font).horizontalAdvance(mark)
-        _text(painter, name, mark, font, "warning", theme.ALIGN_RIGHT)
-        return name.adjusted(0, 0, -width - PAD_PX, 0)
+        _text(painter, line, mark, font, "warning", theme.ALIGN_RIGHT)
+        return line.adjusted(0, 0, -width - PAD_PX, 0)
 
 
 class ModelList(QListView):

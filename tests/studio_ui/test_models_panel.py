@@ -89,7 +89,7 @@ def test_arrow_keys_move_and_return_uses(page, monkeypatch):
 def test_facts_of_an_installed_model(page):
     detail = pick(page, "forcing")
     assert detail.layout_line.text() == "Self-Forcing generator_ema, 2.8 GB"
-    assert (detail.path.text(), detail.size.text()) == ("/m/forcing", "2.8 GB on disk")
+    assert (detail.path.text(), detail.disk.text()) == ("/m/forcing", "2.8 GB on disk")
     assert detail.needs.text() == "9.0 GiB on one GPU, 76.0 GiB are free · NVIDIA H200"
     assert (detail.licence.text(), detail.licence.property("tone")) == (rows.NC, "warning")
     assert detail.use.isEnabled() and detail.load.isEnabled() and detail.measure.isEnabled()
