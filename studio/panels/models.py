@@ -22,6 +22,7 @@ from studio import icons, model_words
 from studio.models_view import ModelsView
 from studio.panels.model_detail import ModelDetail
 from studio.widgets.buttons import label, plain, tool
+from studio.widgets.elided_label import ElidedLabel
 from studio.widgets.model_list import ROW_PX, ModelList, Row
 
 WIDE_PX = 600  # from here on, list and detail lie side by side
@@ -44,7 +45,7 @@ class ModelsPanel(QWidget):
         self.chosen = ""  # name of the model shown in full
         self.list = ModelList()
         self.detail = ModelDetail()
-        self.where = label("", "caption")
+        self.where = ElidedLabel("", "caption")  # a wrapping one would make the whole panel scroll
         self.folders = plain("Folders", "Where models are looked for, and further folders", "open")
         self.headline = label("", "title")
         self.advice = label("", "soft")
@@ -66,6 +67,7 @@ class ModelsPanel(QWidget):
         self.list.setVisible(bool(models))
         self._show_empty(view)
         self.where.setText(model_words.places(view))
+        self.where.setToolTip(model_words.places(view))
         self._show_chosen()
         self._fill_folders(view)
 
@@ -111,7 +113,6 @@ class ModelsPanel(QWidget):
     def _build(self) -> None:
         self.folders.setMenu(QMenu(self.folders))
         self.advice.setWordWrap(True)
-        self.where.setWordWrap(True)
         left = QWidget()
         self._left = left
         column = QVBoxLayout(left)
