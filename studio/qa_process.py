@@ -22,7 +22,7 @@ PROGRESS = re.compile(
     r"(?P<done>\d+) of (?P<total>\d+)(?:, (?P<failed>\d+) failed)?, (?P<rate>[\d.]+) a minute, "
     r"(?P<left>[^:]+ left)"
 )
-STOPPED = 130
+STOPPED, FAILED = 130, 2
 GOOD = (0, 1)  # 1: it fell short, and says so in its answer
 
 
@@ -54,53 +54,50 @@ class QaProcess(QObject):
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._command = list(command or qa_command())
-        self._process: QProcess | None = None
         self._tail = ""
         self._last = ""
         self._cancelled = False
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None
+        self.is_running = False
+        self._process = QProcess(self)  # one for good: it can be started again
+        self._process.readyReadStandardError.connect(self._read)
+        self._process.finished.connect(self._on_finished)
+        self._process.errorOccurred.connect(self._on_error)
+        self._overdue = QTimer(self)
+        self._overdue.setSingleShot(True)
+        self._overdue.timeout.connect(self._process.kill)
 
     def start(self, arguments: Sequence[str]) -> None:
-        assert self._process is None, "one command at a time"
-        self._process = process = QProcess(self)
+        assert not self.is_running, "one command at a time"
         self._tail = self._last = ""
         self._cancelled = False
-        process.readyReadStandardError.connect(self._read)
-        process.finished.connect(lambda code, _status: self._finish(code))
-        process.errorOccurred.connect(self._on_error)
+        self.is_running = True
         program, *rest = [*self._command, *arguments]
-        process.start(program, rest)
+        self._process.start(program, rest)
 
     def cancel(self) -> None:
         """Stop as Ctrl-C does; killed when it does not heed that."""
-        process = self._process
-        if process is None or process.processId() <= 0:
+        pid = self._process.processId()
+        if not self.is_running or pid <= 0:
             return
         self._cancelled = True
         if sys.platform == "win32":
-            process.kill()
+            self._process.kill()
             return
-        os.kill(process.processId(), signal.SIGINT)
-        QTimer.singleShot(STOP_MS, process, process.kill)
+        os.kill(pid, signal.SIGINT)
+        self._overdue.start(STOP_MS)
 
     def shut_down(self) -> None:
         """The studio closes: nothing is left behind, and nothing is announced."""
-        process = self._process
-        if process is None:
+        if not self.is_running:
             return
-        process.blockSignals(True)
+        self.blockSignals(True)
         self.cancel()
-        if not process.waitForFinished(STOP_MS):
-            process.kill()
-            process.waitForFinished(1_000)
-        self._process = None
+        if not self._process.waitForFinished(STOP_MS):
+            self._process.kill()
+            self._process.waitForFinished(1_000)
+        self.blockSignals(False)
 
     def _read(self) -> None:
-        if self._process is None:
-            return
         text = self._tail + bytes(self._process.readAllStandardError().data()).decode(
             errors="replace"
         )
@@ -114,18 +111,20 @@ class QaProcess(QObject):
                 self.progressed.emit(found)
 
     def _on_error(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart and self._process is not None:
+        if error is QProcess.ProcessError.FailedToStart:
             self._last = f"{self._command[0]} cannot be started"
-            self._finish(2)
+            self._finish(FAILED)
+
+    def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._finish(code if status is QProcess.ExitStatus.NormalExit else FAILED)
 
     def _finish(self, code: int) -> None:
-        process = self._process
-        if process is None:
+        if not self.is_running:
             return
+        self._overdue.stop()
         self._read()
-        out = bytes(process.readAllStandardOutput().data()).decode(errors="replace")
-        self._process = None
-        process.deleteLater()
+        out = bytes(self._process.readAllStandardOutput().data()).decode(errors="replace")
+        self.is_running = False
         if self._cancelled:
             code, why = STOPPED, ""
         else:

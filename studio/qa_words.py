@@ -56,7 +56,7 @@ def missed(result: ClipResult) -> list[str]:
 
 
 def result_words(result: ClipResult | None) -> tuple[str, str]:
-    """(what a table says of a clip, its tone)."""
+    """(what a table says of a clip, its tone): good, or which limits it misses."""
     if result is None:
         return "Waiting", "faint"
     if result.failed:
@@ -64,7 +64,7 @@ def result_words(result: ClipResult | None) -> tuple[str, str]:
     out = missed(result)
     if not out:
         return "Good", "live"
-    return "Outside limits: " + ", ".join(name_of(name) for name in out), "warning"
+    return ", ".join(name_of(name) for name in out), "warning"
 
 
 def run_words(results: Sequence[ClipResult], total: int) -> tuple[str, str]:

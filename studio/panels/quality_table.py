@@ -31,7 +31,7 @@ AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (162, 86, 58, 58, 58, 56, 62, 64, 54, 110)
+WIDTHS = (162, 86, 58, 58, 58, 56, 62, 64, 62, 110)
 ROOT = QModelIndex()
 
 
@@ -149,7 +149,9 @@ class ClipModel(QAbstractTableModel):
         if result is None or column < len(BASE):
             return ""
         if column >= AGAINST:
-            return result_words(result)[0] if column == RESULT else "Score minus the baseline's"
+            text, tone = result_words(result)
+            said = f"Outside its limits: {text}" if tone == "warning" else text
+            return said if column == RESULT else "Score minus the baseline's"
         score = result.score(SCORES[column - len(BASE)])
         return score.skipped if score is not None and score.value is None else ""
 
