@@ -72,8 +72,8 @@ def make_run(
     run = RunFolder.open(folder, RunFile(FORMAT, folder.name, "1.0", "ab" * 32, SCORER, {}, jobs))
     for job, value in zip(jobs, headlines.values(), strict=True):
         if isinstance(value, str):
-            run.store(job, msgspec.structs.replace(result(job.clip, 0, configuration),
-                                                   failed=value, scores=[], tracks=None))  # fmt: skip
+            bad = result(job.clip, 0, configuration)
+            run.store(job, msgspec.structs.replace(bad, failed=value, scores=[], tracks=None))
         elif value is not None:
             run.store(job, result(job.clip, value, configuration))
             if film:
