@@ -26,7 +26,7 @@ from engine.qa.mouth_scores import (
     rounding,
     spoken,
 )
-from engine.qa.offset import Lag, curve, lag
+from engine.qa.offset import LEAST_FRAMES, Lag, curve, lag
 from engine.qa.report import Score, Tracks
 from engine.qa.ridge import mouth_width, movements, predicted, ridge_lag
 from engine.qa.tracker import STABLE
@@ -34,6 +34,7 @@ from engine.qa.tracker import STABLE
 LEAST_MOVE = 0.06  # standard deviation of the opening; a turning head feigns up to 0.05
 WORST_FRAMES = FPS  # the second that fits worst
 NO_VOWEL = "no open vowel of 80 ms"
+TOO_SHORT = "less than 1.5 s of speech: as many lags as frames"
 Pair = tuple[float, int] | None
 
 
@@ -102,9 +103,13 @@ def mouth_scores(mouth: Mouth, truth: Truth) -> list[Score]:
         moves[0] if moves else 0.0,
     )
     still = jitter(opening, rest_frames(phones, n))
+    said = len(wanted)  # frames of speech, its inner pauses included
+    first = make_score("headline", total, n)
+    if said < LEAST_FRAMES:  # a real speaker with 1.3 s of speech would score 0
+        first = make_score("headline", None, n, TOO_SHORT)
     return [
-        make_score("headline", total, n),
-        *_lag_scores(fit, n, ("offset", "r0", "confidence")),
+        first,
+        *_lag_scores(fit, said, ("offset", "r0", "confidence")),
         *scores,
         *_closed_scores(closed),
         _plain("open_vowels", (opened.share, opened.count) if opened else None, NO_VOWEL),
@@ -126,14 +131,15 @@ def _sound_scores(mouth: Mouth, truth: Truth) -> list[Score]:
 
 def _lag_scores(fit: Lag | None, frames: int, names: tuple[str, ...]) -> list[Score]:
     """Offset, r0 and perhaps confidence; a mouth that does not move has no offset, and r0 0."""
+    if frames < LEAST_FRAMES:
+        return [make_score(name, None, frames, TOO_SHORT) for name in names]
     if fit is None:
-        why = "the mouth does not move, or the clip is shorter than 1.5 s"
+        still = "the mouth does not move"
         return [
-            make_score(
-                name, None if "offset" in name else 0.0, frames, why if "off" in name else ""
-            )
+            make_score(name, None, frames, still) if "offset" in name
+            else make_score(name, 0.0, frames)
             for name in names
-        ]
+        ]  # fmt: skip
     values = (fit.late, fit.r0, fit.confidence)
     return [make_score(name, v, frames) for name, v in zip(names, values, strict=False)]
 

@@ -144,3 +144,12 @@ def test_fit_leaves_silence_at_both_ends_to_the_pauses():
     phones = [Phone("SIL", 0, 1), Phone("AA", 1, 3), Phone("SIL", 3, 4)]
     assert spoken(phones, 96) == slice(21, 75)
     assert spoken([Phone("SIL", 0, 4)], 96) == slice(0, 96)
+
+
+def test_too_little_speech_is_skipped_not_zero() -> None:
+    from engine.qa.scores import TOO_SHORT, _lag_scores
+
+    short = _lag_scores(None, 30, ("offset", "r0", "confidence"))
+    assert [(s.value, s.skipped) for s in short] == [(None, TOO_SHORT)] * 3
+    still = _lag_scores(None, 80, ("offset", "r0", "confidence"))
+    assert [s.value for s in still] == [None, 0.0, 0.0]
