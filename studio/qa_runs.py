@@ -18,6 +18,7 @@ from engine.errors import EngineError
 from engine.qa.report import PRIMARY, ClipResult
 
 ASSETS_QA = Path(__file__).resolve().parents[1] / "assets" / "qa"
+OPENED = "opened.txt"  # beside the runs: folders of runs from elsewhere, one a line
 USER_SET = "user"  # the set version of a person's own folder
 
 
@@ -93,13 +94,36 @@ def sides_of(folder: Path) -> list[Side]:
 
 
 def all_sides(runs: Path) -> list[Side]:
-    """Every configuration of every run below `runs`, the newest first."""
+    """Every configuration of every run below `runs` or opened from elsewhere, newest first."""
     try:
         folders = [p for p in runs.iterdir() if (p / "run.json").is_file()]
     except OSError:
-        return []
+        folders = []
+    folders += [p for p in opened(runs) if (p / "run.json").is_file() and p.parent != runs]
     folders.sort(key=lambda p: (p / "run.json").stat().st_mtime_ns, reverse=True)
     return [side for folder in folders for side in sides_of(folder)]
+
+
+def opened(runs: Path) -> list[Path]:
+    """Folders of runs that were made elsewhere, as remembered."""
+    try:
+        lines = (runs / OPENED).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [Path(line) for line in dict.fromkeys(lines) if line]
+
+
+def remember(runs: Path, folder: Path) -> None:
+    """Raises EngineError where the folder holds no run, or it cannot be kept."""
+    if not sides_of(folder):
+        raise EngineError("bad_input", f"{folder} holds no run", "choose a folder with run.json")
+    lines = [str(p) for p in dict.fromkeys([*opened(runs), folder.absolute()])]
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        (runs / OPENED).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        problem = f"{runs} cannot be written ({error.strerror})"
+        raise EngineError("bad_input", problem, "free the disk or set quality_folder") from error
 
 
 def new_folder(runs: Path, name: str) -> Path:

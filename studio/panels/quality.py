@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
+    QFileDialog,
     QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -26,21 +24,31 @@ from engine.qa.report import Comparison
 from studio import icons
 from studio.panels.quality_comparison import EMPTY, QualityComparison
 from studio.panels.quality_head import START, QualityHead
+from studio.panels.quality_list import RunList
 from studio.panels.quality_player import QualityPlayer, Shown
 from studio.panels.quality_setup import QualitySetup
 from studio.panels.quality_style import panel, sheet
 from studio.panels.quality_table import QualityTable
+from studio.qa_answers import QaAnswers
 from studio.qa_process import STOPPED, Progress, QaProcess
-from studio.qa_runs import Job, Side, all_sides, headline, new_folder, resume_arguments, sides_of
+from studio.qa_runs import (
+    Job,
+    Side,
+    all_sides,
+    headline,
+    new_folder,
+    remember,
+    resume_arguments,
+    sides_of,
+)
 from studio.qa_set import ClipList, read_set
 from studio.qa_words import run_words
-from studio.widgets.buttons import label, restyle, rule
+from studio.widgets.buttons import label, plain, restyle, rule
 from studio.widgets.tabs import Tabs
 
 FIRST_SIZE = QSize(1440, 900)
-SIDE_PX, PICTURE_PX = 272, 380
+SIDE_PX, PICTURE_PX = 260, 420
 REFRESH_MS = 1_000  # while a run goes on
-DATA = Qt.ItemDataRole.UserRole
 
 
 class QualityWindow(QWidget):
@@ -58,8 +66,7 @@ class QualityWindow(QWidget):
         self.baseline: Side | None = None
         self._after_run = ""  # the folder that is being run
         self.run_process = QaProcess(command, self)
-        self.side_process = QaProcess(command, self)  # comparisons and reports
-        self._task = ""  # what side_process does: "compare", "report" or ""
+        self.answers = QaAnswers(command, self)
         self.setup = QualitySetup(clips or read_set())
         self.head = QualityHead()
         self.table = QualityTable()
@@ -76,12 +83,12 @@ class QualityWindow(QWidget):
         self._timer.timeout.connect(self.refresh)
         self.resize(FIRST_SIZE)
         self.reload()
+        self.player.timeline.setFocus()
 
     # --- building ---
     def _build(self) -> None:
-        self.list = QListWidget()
-        self.list.setAccessibleName("Runs")
-        self.list.setToolTip("Finished and unfinished runs, the newest first")
+        self.list = RunList()
+        self.open = plain("Open…", "Show a run that was made elsewhere, too", role="link")
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 12, 12, 12)
         row.setSpacing(12)
@@ -97,7 +104,10 @@ class QualityWindow(QWidget):
         column.addWidget(label("New run", "title"))
         column.addWidget(self.setup, 3)
         column.addWidget(rule())
-        column.addWidget(label("Runs", "title"))
+        head = QHBoxLayout()
+        head.addWidget(label("Runs", "title"), 1)
+        head.addWidget(self.open)
+        column.addLayout(head)
         column.addWidget(self.list, 2)
         return left
 
@@ -132,7 +142,8 @@ class QualityWindow(QWidget):
 
     def _connect(self) -> None:
         self.setup.wanted.connect(self.start_run)
-        self.list.currentItemChanged.connect(self._on_list)
+        self.list.chosen.connect(self._show_side)
+        self.open.clicked.connect(self._choose_run)
         self.head.against.activated.connect(
             lambda _: self.choose_baseline(self.head.against.currentData())
         )
@@ -146,7 +157,10 @@ class QualityWindow(QWidget):
         self.head.send.clicked.connect(self._send)
         self.run_process.progressed.connect(self._on_progress)
         self.run_process.ended.connect(self._on_run_ended)
-        self.side_process.ended.connect(self._on_side_ended)
+        self.answers.compared.connect(self._on_compared)
+        self.answers.refused.connect(lambda why: self.comparison.say(why, "danger"))
+        self.answers.reported.connect(self._on_reported)
+        self.answers.report_failed.connect(self._on_report_failed)
         self.player.add_keys(self)
         QShortcut(QKeySequence("Esc"), self, self.player.playback.pause)
 
@@ -154,19 +168,21 @@ class QualityWindow(QWidget):
     def reload(self, select: str = "") -> None:
         """Read the folder of runs again; keep or make a selection."""
         wanted = select or (self.side.argument if self.side else "")
-        sides = all_sides(self.runs)
-        self.list.blockSignals(True)
-        self.list.clear()
-        for side in sides:
-            item = QListWidgetItem(_run_line(side))
-            item.setData(DATA, side)
-            item.setToolTip(str(side.folder))
-            self.list.addItem(item)
-        self.list.blockSignals(False)
-        row = next((i for i, s in enumerate(sides) if wanted in (s.argument, str(s.folder))), 0)
-        self.list.setCurrentRow(row if sides else -1)
-        if not sides:
-            self._show_side(None)
+        self.list.show_sides(all_sides(self.runs), wanted)
+
+    def _choose_run(self) -> None:
+        text = QFileDialog.getExistingDirectory(self, "A run's folder")
+        if text:
+            self.open_run(Path(text))
+
+    def open_run(self, folder: Path) -> None:
+        """A run of the command line or of another machine, from now on in the list."""
+        try:
+            remember(self.runs, folder)
+        except EngineError as error:
+            self.head.note.say([str(error)], "danger")
+            return
+        self.reload(str(folder.absolute()))
 
     def start_run(self, name: str, arguments: list[str]) -> None:
         folder = new_folder(self.runs, name)
@@ -203,15 +219,10 @@ class QualityWindow(QWidget):
     def refresh(self) -> None:
         """New results of the run that goes on; its row, as soon as its folder is there."""
         run = self._after_run
-        if run and not self._listed(run) and sides_of(Path(run)):
+        if run and all(str(side.folder) != run for side in self.list.sides) and sides_of(Path(run)):
             self.reload(run)
-        for i in range(self.list.count()):
-            self.list.item(i).setText(_run_line(self.list.item(i).data(DATA)))
+        self.list.refresh(run)
         self._show_results()
-
-    def _listed(self, folder: str) -> bool:
-        rows = (self.list.item(i).data(DATA) for i in range(self.list.count()))
-        return any(str(side.folder) == folder for side in rows)
 
     def _on_progress(self, found: Progress) -> None:
         self.head.show_progress(found, Path(self._after_run))
@@ -228,9 +239,6 @@ class QualityWindow(QWidget):
         self._show_buttons()
 
     # --- what is shown ---
-    def _on_list(self, item: QListWidgetItem | None, _previous: object = None) -> None:
-        self._show_side(item.data(DATA) if item is not None else None)
-
     def _show_side(self, side: Side | None) -> None:
         kept = self.table.current
         changed = side is None or self.side is None or side.argument != self.side.argument
@@ -244,11 +252,14 @@ class QualityWindow(QWidget):
         self._show_results()
         if side is not None and kept is not None and not changed:
             self.table.select_clip(kept.clip)
+        elif side is not None and side.refresh():
+            self.table.selectRow(0)  # the worst
+        if self.baseline is not None and side is not None and side.refresh():
+            self._compare()
 
     def _fill_baselines(self) -> None:
-        rows = (self.list.item(i).data(DATA) for i in range(self.list.count()))
         mine = self.side.argument if self.side else ""
-        others = [side for side in rows if side.argument != mine]
+        others = [side for side in self.list.sides if side.argument != mine]
         kept = self.baseline.argument if self.baseline else ""
         self.head.against.clear()
         self.head.against.addItem("None", None)
@@ -289,7 +300,7 @@ class QualityWindow(QWidget):
         job = self.table.current
         self.head.send.setEnabled(job is not None and job.character_file.is_file())
         has_any = side is not None and bool(side.refresh())
-        self.head.report.setEnabled(has_any and not (mine and running) and not self._task)
+        self.head.report.setEnabled(has_any and not (mine and running) and not self.answers.is_busy)
 
     def _show_clip(self, job: Job) -> None:
         assert self.side is not None
@@ -320,49 +331,37 @@ class QualityWindow(QWidget):
         if self.table.current is not None:
             self._show_clip(self.table.current)
         if side is None:
+            self.answers.forget()
             self.comparison.say(EMPTY)
             return
         self.head.against.setCurrentIndex(max(self.head.against.findText(side.name), 0))
-        self.compare()
+        self._compare()
 
-    def compare(self) -> None:
-        if self.side is None or self.baseline is None or self.side_process.is_running:
-            return
-        self._task = "compare"
-        self._asked = (self.baseline, self.side)
-        self.comparison.say("Comparing…")
-        self.side_process.start(["compare", self.baseline.argument, self.side.argument, "--json"])
+    def _compare(self) -> None:
+        if self.side is not None and self.baseline is not None:
+            self.comparison.say("Comparing…")
+            self.answers.compare(self.baseline, self.side)
 
     def make_report(self) -> None:
-        if self.side is None or self.side_process.is_running:
+        if self.side is not None and self.answers.report(self.side, self.baseline):
+            self.head.note.say(["Writing the report…"], "info")
+            self._show_buttons()
+
+    def _on_compared(self, found: Comparison, a: Side, b: Side) -> None:
+        if self.side is None or self.baseline is None:
             return
-        self._task = "report"
-        more = ["--baseline", self.baseline.argument] if self.baseline else []
-        self.head.note.say(["Writing the report…"], "info")
-        self.side_process.start(["report", self.side.argument, *more, "--json"])
-        self._show_buttons()
-
-    def _on_side_ended(self, _status: int, out: str, why: str) -> None:
-        task, self._task = self._task, ""
-        if task == "compare":
-            self._on_compared(out, why)
-        elif why:
-            self.head.note.say([why], "danger")
-        else:
-            self.head.note.say([])
-            page = msgspec.json.decode(out)["page"]
-            QDesktopServices.openUrl(QUrl.fromLocalFile(page))
-        self._show_buttons()
-
-    def _on_compared(self, out: str, why: str) -> None:
-        a, b = self._asked
-        if (self.baseline, self.side) != (a, b):
-            self.compare()  # another one was chosen meanwhile
-        elif why:
-            self.comparison.say(why, "danger")
-        else:
-            found = msgspec.json.decode(out, type=Comparison)
+        if (self.baseline.argument, self.side.argument) == (a.argument, b.argument):
             self.comparison.show_comparison(found, a.name, b.name)
+        self._show_buttons()
+
+    def _on_reported(self, page: Path) -> None:
+        self.head.note.say([])
+        self._show_buttons()
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+
+    def _on_report_failed(self, why: str) -> None:
+        self.head.note.say([why], "danger")
+        self._show_buttons()
 
     def _show_worst(self, clip: str) -> None:
         self.tabs.show_page(0)
@@ -385,12 +384,4 @@ class QualityWindow(QWidget):
         self._timer.stop()
         self.player.playback.close()
         self.run_process.shut_down()
-        self.side_process.shut_down()
-
-
-def _run_line(side: Side) -> str:
-    done = len(side.refresh())
-    mean = headline(side.refresh().values())
-    score = f"{mean:.2f}" if mean is not None else "no score"
-    state = score if done == len(side.jobs) else f"{done} of {len(side.jobs)}"
-    return f"{side.name}  ·  {state}"
+        self.answers.process.shut_down()

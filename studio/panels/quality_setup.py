@@ -64,6 +64,7 @@ class QualitySetup(QWidget):
         self.character = _combo([("", "")], "Character", "Who speaks")
         self.list = QListWidget()
         self.list.setAccessibleName("Clips to run")
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setToolTip("Untick what is not wanted; double-click takes one clip alone")
         self.count = label("", "caption")
         self.few = plain(f"{SMALL} shortest", "Tick these clips only: a quick look", role="link")

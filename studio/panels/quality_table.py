@@ -31,7 +31,7 @@ AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (162, 86, 58, 58, 58, 56, 62, 64, 62, 110)
+WIDTHS = (150, 80, 58, 58, 58, 52, 60, 62, 60, 70)
 ROOT = QModelIndex()
 
 

@@ -180,6 +180,16 @@ def test_runs_are_remembered_and_the_worst_is_first(make, two_runs):
     assert window.head.title.text() == "Plain"
 
 
+def test_a_run_made_elsewhere_is_opened_and_remembered(make, two_runs, tmp_path):
+    window = make()
+    make_run(tmp_path / "elsewhere" / "Nightly", {"a": 0.5}, film=False)
+    window.open_run(tmp_path / "elsewhere" / "Nightly")
+    assert window.head.title.text() == "Nightly" and window.list.count() == 3
+    window.open_run(tmp_path)
+    assert "holds no run" in window.head.note.text.text() and window.list.count() == 3
+    assert make().list.count() == 3
+
+
 # --- a clip ---
 def grey(window: QualityWindow, x_share: float) -> tuple[int, int]:
     """(red, blue) in the middle of the picture at that share of its width."""
@@ -276,7 +286,7 @@ def test_the_verdict_is_the_headless_one(make, qtbot, monkeypatch, tmp_path):
     window = make()
     pick(window, "Plain")
     baseline(window, "Best")
-    qtbot.waitUntil(lambda: not window.side_process.is_running, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.answers.process.is_running, timeout=WAIT_MS)
     assert window.comparison.head.text() == "Worse: Plain against Best"
     runs = tmp_path / "runs"
     done = subprocess.run(
@@ -310,7 +320,7 @@ def test_runs_of_different_rulers_are_not_compared(make, two_runs, qtbot, tmp_pa
     window = make()
     pick(window, "Best")
     baseline(window, "Plain")
-    qtbot.waitUntil(lambda: not window.side_process.is_running, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.answers.process.is_running, timeout=WAIT_MS)
     assert "different scorers" in window.comparison.words.text()
     assert window.comparison.table.isHidden()
 
