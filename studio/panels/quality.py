@@ -102,13 +102,13 @@ class QualityWindow(QWidget):
         column.setContentsMargins(14, 12, 14, 14)
         column.setSpacing(8)
         column.addWidget(label("New run", "title"))
-        column.addWidget(self.setup, 3)
+        column.addWidget(self.setup, 1)
         column.addWidget(rule())
         head = QHBoxLayout()
         head.addWidget(label("Runs", "title"), 1)
         head.addWidget(self.open)
         column.addLayout(head)
-        column.addWidget(self.list, 2)
+        column.addWidget(self.list)
         return left
 
     def _build_main(self) -> QWidget:

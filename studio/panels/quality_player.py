@@ -49,6 +49,7 @@ class QualityPlayer(QObject):
         self._drawn = -1  # the frame on screen
         self.films: dict[Path, Film] = {}
         self.faults: dict[Path, str] = {}
+        self._stamps: dict[Path, int] = {}  # when each film was written
         self._loader = FilmLoader(self)
         self._loader.loaded.connect(self._on_film)
         self._loader.failed.connect(self._on_fault)
@@ -101,7 +102,7 @@ class QualityPlayer(QObject):
     def add_keys(self, window: QWidget) -> None:
         """Keys that work in all of `window` but where a text is typed."""
         for key, act in (
-            ("Space", self.playback.toggle), ("L", self.loop.toggle), ("A", self.next_mode),
+            ("Space", self.playback.toggle), ("L", self.loop.click), ("A", self.next_mode),
             (",", lambda: self.playback.step(-1)), (".", lambda: self.playback.step(1)),
         ):  # fmt: skip
             QShortcut(QKeySequence(key), window, act, Qt.ShortcutContext.WindowShortcut)
@@ -109,14 +110,17 @@ class QualityPlayer(QObject):
     # --- what is shown ---
     def show_clip(self, b: Shown | None, a: Shown | None = None) -> None:
         self.loop.setChecked(False)
+        wanted = {s.video: _stamp(s.video) for s in (a, b) if s is not None}
+        self.films = {
+            path: film
+            for path, film in self.films.items()
+            if wanted.get(path) == self._stamps.get(path)  # not rendered anew meanwhile
+        }
         same = b is not None and self.b is not None and b.video == self.b.video
-        self.a, self.b = a, b
-        wanted = [s.video for s in (a, b) if s is not None]
-        self.films = {path: film for path, film in self.films.items() if path in wanted}
-        self.faults = {}
-        for path in wanted:
-            if path not in self.films:
-                self._loader.load(path)
+        same = same and b is not None and b.video in self.films
+        self.a, self.b, self._stamps, self.faults = a, b, wanted, {}
+        for path in wanted.keys() - self.films.keys():
+            self._loader.load(path)
         if b is None:
             self.playback.open(Path(), 0.0)
         elif not same:
@@ -125,11 +129,6 @@ class QualityPlayer(QObject):
         self._show_timeline()
         self._show_state()
         self._draw()
-
-    def set_sound(self, on_close: bool) -> None:
-        """The window is hidden: give the speaker back."""
-        if on_close:
-            self.playback.close()
 
     def next_mode(self) -> None:
         if self.a is not None:
@@ -226,6 +225,13 @@ def _opening(result: ClipResult | None, seconds: float) -> tuple[float | None, f
         return None, None
     i = min(int(seconds * FPS + 1e-3), len(tracks.seen) - 1)
     return tracks.seen[i], tracks.expected[i] if i < len(tracks.expected) else None
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _legend(text: str, tone: str) -> QLabel:

@@ -26,7 +26,7 @@ from studio.qa_set import LANGUAGES, ClipList, SetClip
 from studio.widgets.buttons import label, plain
 
 DRIVES = (  # what the motion hears
-    ("audio", "The voice, as it ships"),
+    ("audio", "The voice"),
     ("phones", "Perfect alignment"),
     ("loudness", "Loudness only"),
     ("rhubarb", "Rhubarb"),

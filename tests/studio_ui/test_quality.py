@@ -20,7 +20,7 @@ from studio import theme
 from studio.panels.quality import QualityWindow
 from studio.panels.quality_table import AGAINST, RESULT
 from studio.qa_process import qa_command
-from tests.studio_ui.quality_runs import FRAMES, LENGTH_S, level, make_run, result
+from tests.studio_ui.quality_runs import FRAMES, LENGTH_S, level, make_run, result, write_film
 from tests.studio_ui.test_actions import controls
 
 WAIT_MS = 30_000  # a child that imports numpy on a busy machine; nothing is timed
@@ -251,6 +251,23 @@ def test_the_worst_second_goes_round(make, two_runs, qtbot):
     player.playback.toggle()
     window.table.select_clip("b")
     assert player.playback.loop is None and not player.loop.isChecked()
+
+
+def test_a_clip_that_was_rendered_anew_is_read_anew(make, two_runs, qtbot, monkeypatch):
+    window = make()
+    window.table.select_clip("a")
+    qtbot.waitUntil(lambda: not window.player.is_loading, timeout=WAIT_MS)
+    asked: list[list[str]] = []
+    monkeypatch.setattr(window.run_process, "start", lambda arguments: asked.append(arguments))
+    window.head.retry.click()
+    assert asked[0][0] == "run" and asked[0][-3:] == ["--again", "a", "--json"]
+    assert asked[0][asked[0].index("--only") + 1 :][:3] == ["a", "b", "c"]
+    assert window.player.b is not None
+    write_film(window.player.b.video, blue=True)
+    window._on_run_ended(0, "", "")
+    qtbot.waitUntil(lambda: not window.player.is_loading, timeout=WAIT_MS)
+    assert window.table.current is not None and window.table.current.clip == "a"
+    assert grey(window, 0.5)[1] > 180, "the new film is blue"
 
 
 def test_a_failed_clip_is_no_end(make, two_runs):
