@@ -22,6 +22,7 @@ from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, Shard, preset, shard
 from engine.models.dit_weights import synthetic_weights
+from engine.parallel import rows_of
 
 TRUTH = replace(PEERS, cache="ring")
 # name -> way; all against TRUTH: full-precision weights, plain torch, the same ring
@@ -54,13 +55,13 @@ def layer_states(denoiser: Denoiser, latent: Tensor) -> list[Tensor]:
     model, states = denoiser.model, []
     denoiser.cache.begin()
     model.set_step(denoiser._steps[0])
-    x, y = model.buffers.x[: latent.shape[0]], model.buffers.y[: latent.shape[0]]
+    rows = rows_of(model._ranks, latent.shape[0])
+    x, y = model.buffers.x[: rows.share], model.buffers.y[: rows.share]
     model._linear(Activation(latent), model.weights.patch_in, x)
     pending: tuple[Tensor | None, Tensor | None] = (None, None)
     for layer in range(model.config.layers):
-        pending = model._block(layer, x, y, pending)
-        assert pending[0] is not None and pending[1] is not None
-        states.append(x.float() + pending[0].float() * pending[1])
+        added, gate = pending = model._block(layer, x, y, pending, rows)
+        states.append(x.float() + added.float() * gate)
     denoiser.rollback()
     denoiser.reset()
     return states

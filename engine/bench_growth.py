@@ -47,6 +47,7 @@ class Talk:
 
     def _interrupt(self) -> None:
         denoiser = self.generator.denoiser
+        assert denoiser is not None, "prepared"
         denoiser.cache.begin()
         denoiser.forward(0)  # half a chunk: its slot is dirty
         self.generator.interrupt()

@@ -1,4 +1,4 @@
-"""The one command for several GPUs runs here too, over gloo, and keeps what it has when cut short."""
+"""The one command for several GPUs runs here too, over gloo, and keeps what it has."""
 
 from __future__ import annotations
 
