@@ -22,6 +22,7 @@ FPS = 24
 TICK_MS = 12
 AHEAD = SAMPLE_RATE // 5  # samples in hand: 0.2 s
 WRITE = SAMPLE_RATE // 100
+OPENING_NS = 2_000_000_000  # 0.3 to 1.3 s measured with PulseAudio
 
 
 class Playback(QObject):
@@ -41,6 +42,7 @@ class Playback(QObject):
         self.position = 0
         self.loop: tuple[int, int] | None = None  # samples
         self.is_playing = False
+        self._waits_until_ns = 0
         self._written = 0  # the next sample to be written
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -75,6 +77,7 @@ class Playback(QObject):
         if self._sound is None:
             self._sound = self._make_sound()
         self.is_playing = True
+        self._waits_until_ns = time.monotonic_ns() + OPENING_NS
         self._written = self.position
         self._sound.sink.flush()
         self._timer.start(TICK_MS)
@@ -127,6 +130,8 @@ class Playback(QObject):
         if sound.check(now_ns):  # a speaker came or went: go on from here in it
             self._written = self.position
             sound.sink.flush()
+        if sound.is_opening and now_ns < self._waits_until_ns:
+            return  # begin with the speaker, not a moment before it in silence
         self._feed(sound, now_ns)
         heard = sound.sink.position(now_ns)
         if heard is not None:

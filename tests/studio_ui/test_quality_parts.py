@@ -256,3 +256,17 @@ def test_a_loop_goes_round_and_a_step_stops(playback):
     assert made.seconds == pytest.approx(1.0)
     made.step(-999)
     assert made.seconds == 0.0
+
+
+def test_it_begins_with_the_speaker_or_without_one_in_the_end(playback):
+    made, _ = playback
+    sound = SoundOut("", lambda _: False, lambda: False)
+    sound.check = lambda now_ns: False
+    made.close()
+    made._make_sound = lambda: sound
+    made.play()
+    made._timer.stop()
+    made.tick(0)
+    assert sound.is_opening and sound.sink.position(0) is None, "waits for the speaker"
+    made.tick(10**19)
+    assert sound.sink.position(10**19) is not None, "goes on in silence"
