@@ -267,6 +267,6 @@ def test_it_begins_with_the_speaker_or_without_one_in_the_end(playback):
     made.play()
     made._timer.stop()
     made.tick(0)
-    assert sound.is_opening and sound.sink.position(0) is None, "waits for the speaker"
+    assert sound.is_opening and made._written == 0, "waits for the speaker"
     made.tick(10**19)
-    assert sound.sink.position(10**19) is not None, "goes on in silence"
+    assert made._written == made.end > 0, "goes on in silence"
