@@ -26,6 +26,10 @@ QTableView { selection-background-color: $tint; selection-color: $text; }
 QTableView::item { padding: 2px 10px 2px 6px; }
 QTableView::item:selected { background: $tint; color: $text; }
 QHeaderView::section { padding: 2px 10px 2px 6px; }
+QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-position: center left; width: 9px;
+    height: 9px; }
+QHeaderView::up-arrow { image: url($marks/chevron-up.svg); }
+QHeaderView::down-arrow { image: url($marks/chevron-down.svg); }
 """
 
 
