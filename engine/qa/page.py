@@ -97,19 +97,34 @@ def _head(page: Page) -> str:
     results = page.results
     scored = [r for r in results if not r.failed]
     if page.comparison is not None:
-        tone, words = TONE[page.comparison.verdict], page.comparison.words
+        tone, words = TONE[page.comparison.verdict], hero(page.comparison)
     else:
         tone, words = verdict_of(results)
     scorers = ", ".join(sorted({r.scorer for r in results}))
     measured = sorted({r.configuration or "unnamed" for r in results})
     return (
         f"<h1>Lip-sync report: {escape(_name(page))}</h1>"
-        f'<p class="verdict {tone}">{escape(words)}</p>'
+        f'<p class="verdict {tone}">{escape(words)}</p>{_said(page.comparison)}'
         f'<p class="meta"><b>{len(scored)}</b> of {len(results)} clips scored from their pixels. '
         f"Configuration <b>{escape(', '.join(measured))}</b>, set {escape(page.set_version)} "
         f"({page.set_hash[:12]}), scorer {escape(scorers)}. Results of another scorer are not "
         f"comparable with these.{_command(page.command)}</p>"
     )
+
+
+def hero(comparison: Comparison) -> str:
+    """The verdict as a sentence without numbers; those follow."""
+    a, b = comparison.a or "A", comparison.b or "B"
+    return {
+        Verdict.SAME: f"{b} is no worse than {a}, within the margin.",
+        Verdict.BETTER: f"{b} is better than {a}.",
+        Verdict.WORSE: f"{b} is worse than {a}.",
+        Verdict.UNDECIDED: f"Undecided: too few clips to tell {b} from {a}.",
+    }[comparison.verdict]
+
+
+def _said(comparison: Comparison | None) -> str:
+    return f"<p>{escape(comparison.words.capitalize())}.</p>" if comparison is not None else ""
 
 
 def _command(command: str) -> str:

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from engine.qa.limits import make_score
-from engine.qa.page import Page, html, verdict_of, worst_first
+from engine.qa.page import Page, hero, html, verdict_of, worst_first
 from engine.qa.page_media import film_strip, lower_face, preview
-from engine.qa.report import ClipResult, PhoneSpan, Tracks
+from engine.qa.report import ClipResult, Comparison, PhoneSpan, Tracks, Verdict
 from engine.qa.tables import csv_text, junit_text
 
 
@@ -77,3 +77,10 @@ def test_media_of_a_file_that_is_none(tmp_path) -> None:
     assert preview(broken) == ""
     whole = lower_face(np.zeros((60, 40, 3), np.uint8))
     assert whole == (slice(0, 60), slice(0, 40))
+
+
+def test_a_comparison_begins_with_a_sentence() -> None:
+    worse = Comparison("old", "new", "abc", Verdict.WORSE, "worse: headline -0.2", [], [])
+    assert hero(worse) == "new is worse than old."
+    text = html(Page(RESULTS, "1.0", "f" * 64, comparison=worse))
+    assert text.index("new is worse than old.") < text.index("Worse: headline -0.2.")
