@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from fractions import Fraction
 from pathlib import Path
 
@@ -93,3 +94,12 @@ def write_video(
             container.mux(sound.encode(block))
             container.mux(sound.encode(None))
     return path
+
+
+def write_wav(path: Path, samples: np.ndarray) -> None:
+    """Mono `samples` [n] float32 in -1..1 at 48 kHz as 16-bit PCM."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(48_000)
+        file.writeframes((np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes())

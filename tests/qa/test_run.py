@@ -10,7 +10,6 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 import pytest
-import soundfile
 
 from engine.errors import EngineError
 from engine.qa.__main__ import run as avatar_qa
@@ -21,6 +20,7 @@ from engine.qa.run import plan, run
 from engine.qa.run_command import configurations_of, numbers, seeds_of
 from engine.qa.run_folder import RunFolder
 from engine.qa.workers import Task, Tools, do_all
+from tests.qa.conftest import write_wav
 
 CLIP = "es-allison-vm-reachoper"  # 2.9 s, drawn or painted
 
@@ -85,7 +85,7 @@ def test_a_users_folder_with_a_bad_clip_goes_to_its_end(tmp_path, environment, c
     mine.mkdir()
     (mine / "broken.wav").write_bytes(b"RIFF but no sound")
     (mine / "film.mp4").write_bytes(b"no film")
-    soundfile.write(mine / "hum.wav", np.sin(np.arange(48_000 * 2) / 30).astype("f4"), 48_000)
+    write_wav(mine / "hum.wav", np.sin(np.arange(48_000 * 2) / 30))
     out = tmp_path / "run"
     command = ["run", "--out", str(out), "--clips", str(mine), "--workers", "1", "--no-videos"]
     command += ["--character", "lisar"]  # whose picture is prepared already

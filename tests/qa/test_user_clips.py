@@ -7,13 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
-import soundfile
 
 from engine.errors import EngineError
 from engine.qa import user_clips
 from engine.qa.clip_set import load_set, read_pcm
 from engine.qa.forced import forced_alignment
 from engine.qa.user_clips import NO_TEXT, load_folder
+from tests.qa.conftest import write_wav
 
 aligner = pytest.mark.skipif(
     importlib.util.find_spec("pocketsphinx") is None, reason="pocketsphinx is not installed"
@@ -21,7 +21,7 @@ aligner = pytest.mark.skipif(
 
 
 def tone(path, seconds=1.5):
-    soundfile.write(path, np.sin(np.arange(int(48_000 * seconds)) / 20).astype("f4"), 48_000)
+    write_wav(path, np.sin(np.arange(int(48_000 * seconds)) / 20))
 
 
 def test_clips_by_name_and_their_texts(tmp_path):
