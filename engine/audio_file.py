@@ -78,6 +78,15 @@ class AudioFile:
         return EngineError("bad_audio", text, REMEDY)
 
 
+def read_whole(path: Path) -> np.ndarray:
+    """All of a file's (or video's) sound, [n] float32. Raises EngineError("bad_audio")."""
+    audio = AudioFile(path)
+    try:
+        return np.concatenate(list(audio.pieces()))
+    finally:
+        audio.close()
+
+
 def _samples(frames: list[Any]) -> Iterator[np.ndarray]:
     for frame in frames:
         samples = frame.to_ndarray().reshape(-1)

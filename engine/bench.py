@@ -203,10 +203,6 @@ def _sound(path: Path | None, seconds: float) -> np.ndarray:
         noise = np.random.default_rng(1).normal(0, 0.1, count)
         rhythm = np.clip(np.sin(2 * np.pi * 4 * np.arange(count) / SAMPLE_RATE), 0, None)
         return (noise * rhythm).astype(np.float32)
-    from engine.audio_file import AudioFile
+    from engine.audio_file import read_whole
 
-    audio = AudioFile(path)
-    try:
-        return np.resize(np.concatenate(list(audio.pieces())), count).astype(np.float32)
-    finally:
-        audio.close()
+    return np.resize(read_whole(path), count).astype(np.float32)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.bench_video import PEERS, conditioning
+from engine.errors import first_line
 from engine.fp8 import Activation
 from engine.machine import describe, say
 from engine.models.causal_dit import Way
@@ -99,7 +100,7 @@ def bench(model: str, ranks: int, layers: int, chunks: int) -> dict[str, Any]:
             states = layer_states(denoiser, latent)
             drift = [relative(a, b) for a, b in zip(chunks_of(denoiser, chunks), want, strict=True)]
         except RuntimeError as error:
-            rows.append({"way": name, "failed": str(error).splitlines()[0]})
+            rows.append({"way": name, "failed": first_line(error)})
             continue
         per_layer = [relative(a, b) for a, b in zip(states, want_states, strict=True)]
         tenth = max(1, chunks // 10)

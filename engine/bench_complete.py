@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from engine.clock import FPS, HEIGHT, SAMPLES_PER_FRAME, WIDTH
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.machine import describe, say
 from engine.memoryplan import plan
 from engine.models.base import Chunk, Latents
@@ -121,7 +121,7 @@ def bench(
         try:
             rows[name] = row_of(name, config, decoder, character, chunks, seconds)
         except (EngineError, torch.OutOfMemoryError) as error:
-            rows[name] = {"failed": str(error).splitlines()[0]}
+            rows[name] = {"failed": first_line(error)}
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()

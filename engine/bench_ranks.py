@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from engine.bench_ranks_stages import STAGES
+from engine.errors import named_line
 from engine.machine import describe, say
 from engine.parallel import join
 
@@ -128,8 +129,7 @@ def _rank(options: argparse.Namespace) -> int:
         ranks.close()
     except Exception as error:  # the top of a rank's process: its report says what happened
         traceback.print_exc()
-        first = (str(error).splitlines() or [""])[0][:300]
-        result = {"failed": f"rank {options.rank}: {type(error).__name__}: {first}"}
+        result = {"failed": f"rank {options.rank}: {named_line(error)[:300]}"}
     result |= {"seconds": time.time() - begun, "machine": describe(device)}
     target = options.out / f"stage-{name}.json"
     if options.rank == 0 or ("failed" in result and not target.exists()):

@@ -17,7 +17,7 @@ import torch
 
 from engine.bench_complete import memory
 from engine.bench_video import PEERS, RING, UNFUSED, conditioning, parts_of, timed
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.memoryplan import GIB, plan
 from engine.models.causal_dit import Way
 from engine.models.denoiser import Denoiser
@@ -195,7 +195,7 @@ def _row(
     try:
         denoiser, audio = build(config, ranks, way, graph, weights, name in CROSS_ROWS)
     except (EngineError, torch.OutOfMemoryError) as error:
-        return row | {"failed": str(error).splitlines()[0]}
+        return row | {"failed": first_line(error)}
     for _ in range(config.ring_chunks + 1):
         denoiser.chunk(audio)
     steps = 20 if device.type == "cuda" else 2
@@ -215,7 +215,7 @@ def _columns(denoiser: Denoiser, device: torch.device) -> dict[str, Any]:
     try:
         parts = parts_of(denoiser, device)
     except RuntimeError as error:
-        return {"parts_failed": str(error).splitlines()[0]}
+        return {"parts_failed": first_line(error)}
     return {f"{'cache_upkeep' if k == 'cache' else k}_ms": ms for k, ms in parts.items()}
 
 

@@ -278,13 +278,9 @@ def speech(path: Path | None) -> np.ndarray:
         from engine.bench_complete import speech_like
 
         return speech_like(0, 20 * SAMPLE_RATE)
-    from engine.audio_file import AudioFile
+    from engine.audio_file import read_whole
 
-    audio = AudioFile(path)
-    try:
-        return np.concatenate(list(audio.pieces()))
-    finally:
-        audio.close()
+    return read_whole(path)
 
 
 def bench(options: argparse.Namespace) -> dict[str, Any]:

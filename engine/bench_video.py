@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.machine import describe, say
 from engine.memoryplan import plan
 from engine.models.causal_dit import Way
@@ -135,7 +135,7 @@ def row_of(
         try:
             parts = parts_of(denoiser, device)
         except RuntimeError as error:
-            return row | {"parts_failed": str(error).splitlines()[0]}
+            return row | {"parts_failed": first_line(error)}
         row |= {f"{'cache_upkeep' if k == 'cache' else k}_ms": parts.get(k, 0.0) for k in KINDS}
         row["device_ms"] = sum(parts.values())
         # launches that the device waited for, sampler, audio context
@@ -158,7 +158,7 @@ def ladder(
             try:
                 rows.append(row_of(name, config, part, weights, steps, device))
             except (RuntimeError, EngineError) as error:
-                reason = str(error).splitlines()[0]
+                reason = first_line(error)
                 rows.append({"configuration": name, "failed": reason})
             say(_line(rows[-1]))
         del weights

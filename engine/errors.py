@@ -30,6 +30,16 @@ CODES: dict[str, int] = {
 }
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, cut to its first line; the name of its type when it says nothing."""
+    return (str(error).splitlines() or [""])[0] or type(error).__name__
+
+
+def named_line(error: BaseException) -> str:
+    """The same behind the name of its type: for a fault of ours, where the type tells most."""
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
 class EngineError(Exception):
     """What went wrong (`message`, with the value and the limit) and what to do (`hint`)."""
 

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from kernels.peer import PeerBuffer
 
 SET_UP_SECONDS = 60.0
@@ -187,7 +187,7 @@ class ManyRanks:
         try:
             parts = self._symmetric(count) if self.device.type == "cuda" else self._shared(count)
         except (RuntimeError, OSError) as error:
-            reason = _first_line(error)
+            reason = first_line(error)
         failed = torch.tensor([float(not parts)], device=self.device)
         self.max_(failed)
         if failed.item():
@@ -274,7 +274,7 @@ def join(
             dist.destroy_process_group()
         raise EngineError(
             "device_lost", f"rank {rank} of {ranks} cannot join over {backend}: "
-            f"{_first_line(error)}",
+            f"{first_line(error)}",
             "see that every GPU is free and listed by `avatar-engine doctor`, then start again",
         ) from error  # fmt: skip
     return group
@@ -301,10 +301,6 @@ def _count_in(store: dist.Store, rank: int, ranks: int, timeout_s: float) -> Non
             f"{' and '.join(missing)}",
             "the report of that rank says why; then start again",
         ) from error  # fmt: skip
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def library_linear(

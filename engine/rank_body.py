@@ -22,7 +22,7 @@ import traceback
 from typing import Any
 
 from engine import rank_messages as rm
-from engine.errors import EngineError
+from engine.errors import EngineError, named_line
 from engine.folders import add_arguments, from_arguments
 from engine.framebus import FrameBus
 from engine.model_factory import ModelFactory
@@ -69,8 +69,7 @@ class RankBody:
             return
         traceback.print_exception(error)
         where = traceback.extract_tb(error.__traceback__)[-1]
-        first = (str(error).splitlines() or [""])[0]
-        text = f"{type(error).__name__}: {first} at {where.filename}:{where.lineno}"
+        text = f"{named_line(error)} at {where.filename}:{where.lineno}"
         self._say(rm.RankFailed("internal", text, ""))
 
     def _say(self, message: Any) -> None:

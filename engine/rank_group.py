@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine import rank_messages as rm
-from engine.errors import CODES, EngineError
+from engine.errors import CODES, EngineError, named_line
 from engine.framebus import FrameBus
 from engine.models.base import Progress
 from engine.rank_handover import LatentsBuffer
@@ -171,10 +171,7 @@ class RankGroup:
         if not isinstance(error, EngineError):
             for line in "".join(traceback.format_exception(error)).splitlines():
                 self._log(f"{self.seats[0]}: {line}")
-            first = (str(error).splitlines() or [""])[0]
-            error = EngineError(
-                "internal", f"{self.seats[0]}: {type(error).__name__}: {first}"
-            )  # fmt: skip
+            error = EngineError("internal", f"{self.seats[0]}: {named_line(error)}")
         self._sign(self.seats[0], error)
 
     # --- the watching thread --------------------------------------------------------------------

@@ -50,5 +50,6 @@ class LocalRank:
                 self._done(body, result)
         except Exception as error:  # the top of the thread
             self._failed(error)
-            with contextlib.suppress(RuntimeError):  # a group that lost a rank may not part well
+        finally:  # a group that ended by another rank's fault sends no Close: leave it all the same
+            with contextlib.suppress(RuntimeError):  # one that lost a rank may not part well
                 self._part.close(rm.Close())

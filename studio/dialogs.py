@@ -77,36 +77,40 @@ def ask_stop_recording(parent: QWidget) -> bool:
 
 def ask_licence(parent: QWidget, name: str, licence: str) -> bool:
     """True when a model that is not for commercial use may be read all the same."""
-    box = QMessageBox(parent)
-    box.setWindowTitle("Licence")
-    box.setIconPixmap(icons.icon("warning", "warning").pixmap(32, 32))
-    box.setText(f"“{name[:60]}” is not for commercial use.")
-    box.setInformativeText(
+    return _ask(
+        parent, "Licence", ("warning", "warning"),
+        f"“{name[:60]}” is not for commercial use.",
         f"Its files state: {licence}.\n\nWhat it makes may be shown and used only as that licence "
-        "allows."
-    )
-    accept = box.addButton("Use it non-commercially", QMessageBox.ButtonRole.AcceptRole)
-    cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(cancel)
-    box.exec()
-    return box.clickedButton() is accept
+        "allows.",
+        "Use it non-commercially",
+    )  # fmt: skip
 
 
 def ask_noise(parent: QWidget, name: str) -> bool:
     """True when a model without weights shall be shown all the same."""
-    box = QMessageBox(parent)
-    box.setWindowTitle("Random weights")
-    box.setIconPixmap(icons.icon("info", "accent").pixmap(32, 32))
-    box.setText(f"“{name[:60]}” has random weights.")
-    box.setInformativeText(
+    return _ask(
+        parent, "Random weights", ("info", "accent"),
+        f"“{name[:60]}” has random weights.",
         "Its picture is noise, not a face. It shows how fast this machine would be with real "
-        "weights of that size."
-    )
-    accept = box.addButton("Show the noise", QMessageBox.ButtonRole.AcceptRole)
+        "weights of that size.",
+        "Show the noise",
+    )  # fmt: skip
+
+
+def _ask(
+    parent: QWidget, title: str, icon: tuple[str, str], text: str, more: str, accept: str
+) -> bool:
+    """True when `accept` was pressed; Cancel is what Enter does. `icon`: name and colour."""
+    box = QMessageBox(parent)
+    box.setWindowTitle(title)
+    box.setIconPixmap(icons.icon(*icon).pixmap(32, 32))
+    box.setText(text)
+    box.setInformativeText(more)
+    accepted = box.addButton(accept, QMessageBox.ButtonRole.AcceptRole)
     cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(cancel)
     box.exec()
-    return box.clickedButton() is accept
+    return box.clickedButton() is accepted
 
 
 def _open(parent: QWidget, title: str, folder: str, name_filter: str) -> Path | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.audio_file import AudioFile
+from engine.audio_file import read_whole
 from engine.clock import SAMPLES_PER_FRAME, ms_to_samples
 from engine.models.base import Chunk
 from engine.models.portrait import PortraitGenerator
@@ -25,10 +25,7 @@ def sound(path: Path) -> np.ndarray:
 
     Raises EngineError("bad_audio").
     """
-    file = AudioFile(path)
-    pcm = np.concatenate(list(file.pieces()))
-    file.close()
-    return np.concatenate([pcm, np.zeros(ms_to_samples(SILENCE_AFTER_MS), np.float32)])
+    return np.concatenate([read_whole(path), np.zeros(ms_to_samples(SILENCE_AFTER_MS), np.float32)])
 
 
 def motion_of(pcm: np.ndarray, settings: dict[str, float]) -> tuple[np.ndarray, list[str]]:

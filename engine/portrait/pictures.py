@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.portrait.picture_colours import flattened, to_8_bit
 
 MAX_BYTES = 60 * 1024 * 1024  # a picture travels in one control message of at most 64 MiB
@@ -82,13 +82,9 @@ def read_picture(data: bytes) -> Picture:
         except DAMAGE as error:
             raise EngineError(
                 "bad_picture",
-                f"the picture's file is damaged or cut short ({_reason(error)})",
+                f"the picture's file is damaged or cut short ({first_line(error)[:80]})",
                 "open it in a picture editor and save it again, or choose another",
             ) from error
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:80] or type(error).__name__
 
 
 def _open(data: bytes) -> Image.Image:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.protocol.character import FORMAT, CharacterSpec
 
 SUFFIX = ".avatar"
@@ -97,7 +97,7 @@ def parse_character(data: bytes, name: str = "the file") -> tuple[CharacterSpec,
             NotImplementedError, RecursionError, OverflowError, zlib.error) as error:  # fmt: skip
         raise EngineError(
             "bad_character",
-            f"{name} is not a character file or is damaged ({_reason(error)})",
+            f"{name} is not a character file or is damaged ({first_line(error)[:80]})",
             "save the character again, or open its picture instead",
         ) from error
     _check_picture(len(picture))
@@ -134,7 +134,3 @@ def _check_picture(size: int) -> None:
 
 def _bad(what: str, limit: int) -> EngineError:
     return EngineError("bad_character", f"{what}; the limit is {limit}", "use a smaller one")
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:80] or type(error).__name__

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 
-from engine.audio_file import AudioFile
 from engine.errors import EngineError
 from engine.qa.alignment import Alignment, read_alignment
 
@@ -192,18 +190,6 @@ def check_file(path: Path, expected: str) -> None:
     if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
         problem = f"{path.name} is not the file of the set (its SHA-256 is another)"
         raise EngineError("bad_config", problem, REMEDY)
-
-
-def read_pcm(path: Path) -> np.ndarray:
-    """All of an audio file or of a video's sound, [n] float32 at 48 kHz.
-
-    Raises EngineError("bad_audio").
-    """
-    audio = AudioFile(path)
-    try:
-        return np.concatenate(list(audio.pieces()))
-    finally:
-        audio.close()
 
 
 def _files(data: SetFile, folder: Path) -> list[tuple[Path, str]]:

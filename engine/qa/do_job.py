@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from engine.audio_file import read_whole
 from engine.character import load_character
 from engine.errors import EngineError
 from engine.folders import Folders
 from engine.framebus import FrameBus
 from engine.protocol.character_file import read_character
 from engine.qa.alignment import read_alignment
-from engine.qa.clip_set import read_pcm
 from engine.qa.gauge import Gauge
 from engine.qa.jobs import Job
 from engine.qa.lse import SyncNet
@@ -74,7 +74,7 @@ def _render(job: Job, video: Path, bench: Bench) -> dict[str, float]:
 def truth_of(job: Job) -> Truth:
     """Raises EngineError for a damaged alignment or sound."""
     phones = tuple(read_alignment(Path(job.alignment)).phones) if job.alignment else None
-    return Truth(phones, read_pcm(Path(job.audio)), job.no_phones or "no transcript")
+    return Truth(phones, read_whole(Path(job.audio)), job.no_phones or "no transcript")
 
 
 def gauge_for(job: Job, bench: Bench) -> Gauge:

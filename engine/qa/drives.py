@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import soxr
 
+from engine.audio_file import read_whole
 from engine.clock import FPS, SAMPLE_RATE
 from engine.errors import EngineError
 from engine.motion.phone_track import EXACT, Phone, imitate
 from engine.qa.alignment import read_alignment
-from engine.qa.clip_set import read_pcm
 from engine.qa.jobs import Job
 from engine.speech import peers
 from engine.speech.classes import CLOSED, LABIO, NARROW, OPEN, REST, ROUND
@@ -97,5 +97,5 @@ def phones_of_classes(classes: np.ndarray) -> list[Phone]:
 
 
 def _clip(job: Job) -> Clip:
-    pcm = soxr.resample(read_pcm(Path(job.audio)), SAMPLE_RATE, ENCODER_RATE)
+    pcm = soxr.resample(read_whole(Path(job.audio)), SAMPLE_RATE, ENCODER_RATE)
     return Clip("qa", "", job.language, normalised(pcm), [])

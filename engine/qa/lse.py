@@ -16,7 +16,7 @@ import numpy as np
 import soxr
 
 from engine.clock import SAMPLE_RATE
-from engine.errors import EngineError
+from engine.errors import EngineError, first_line
 from engine.qa.limits import make_score
 from engine.qa.measured import Measured
 from engine.qa.report import Score
@@ -56,7 +56,7 @@ def load_syncnet(path: Path | None) -> SyncNet | None:
         towers = Towers()
         towers.load_state_dict(state)
     except (RuntimeError, ValueError, TypeError, KeyError, EOFError, OSError, AttributeError) as e:
-        first = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
+        first = first_line(e)[:120]
         raise EngineError("bad_input", f"{path.name} does not hold SyncNet ({first})", fix) from e
     return SyncNet(towers.eval(), hashlib.sha256(path.read_bytes()).hexdigest())
 

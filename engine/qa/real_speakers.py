@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.motion.phone_track import Phone
 from engine.qa.report import Check, ClipResult
 from engine.qa.ridge_fit import left_out, read_clip
 from engine.qa.score_clip import Labels, score_video
 from engine.qa.scores import Truth
-from engine.qa.video_file import read_sound
 
 # GRID's six words by their letters, as the file's name has them.
 WORDS = (
@@ -58,7 +58,7 @@ def truth_of(path: Path) -> Truth:
     """Phones by forced alignment where its packages are installed."""
     from engine.qa.forced import forced_alignment
 
-    pcm = read_sound(path)
+    pcm = read_whole(path)
     try:
         aligned = forced_alignment(pcm, sentence(path.stem), "en")
     except EngineError as error:

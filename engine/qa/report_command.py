@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
-from engine.qa.clip_set import read_pcm
 from engine.qa.compare import compare
 from engine.qa.compare_command import side
 from engine.qa.jobs import Job
@@ -88,7 +88,7 @@ def video_of(folder: RunFolder, job: Job) -> Path | None:
 def sound_of(job: Job) -> np.ndarray | None:
     """The clip's PCM [n], None where it can no longer be read: the page then has no waveform."""
     try:
-        return read_pcm(Path(job.audio))
+        return read_whole(Path(job.audio))
     except EngineError:
         return None
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa.expected import frame_times
 from engine.qa.measured import Measurer
 from engine.qa.offset import Lag
 from engine.qa.ridge import WEIGHTS, Weights, inputs, movements, ridge_lag
-from engine.qa.video_file import VideoFile, read_sound
+from engine.qa.video_file import VideoFile
 
 STRENGTH = 100.0  # of the ridge; 30 to 300 gave the same within 0.02 of r
 SOURCE = (
@@ -43,7 +44,7 @@ def read_clip(path: Path) -> tuple[np.ndarray, np.ndarray]:
     times = frame_times(int(measured.times_s[-1] * 24))
     moves = movements(measured.landmarks)
     seen = np.stack([np.interp(times, measured.times_s, m) for m in moves.T], 1)
-    return inputs(read_sound(path), times), (seen - seen.mean(0)) / seen.std(0)
+    return inputs(read_whole(path), times), (seen - seen.mean(0)) / seen.std(0)
 
 
 def fit(data: Data) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.audio_file import read_whole
 from engine.clock import FPS
 from engine.errors import EngineError
 from engine.qa import picture_checks as checks
@@ -21,7 +22,7 @@ from engine.qa.measured import Measured, Measurer
 from engine.qa.offset import LEAST_FRAMES
 from engine.qa.report import ClipResult, PhoneSpan, Score
 from engine.qa.scores import Truth, head_score, mouth_of, mouth_scores, tracks_of
-from engine.qa.video_file import VideoFacts, VideoFile, read_sound
+from engine.qa.video_file import VideoFacts, VideoFile
 
 MOST_MISSING = 0.2  # share of frames without a face above which nothing is scored
 MOST_UNEVEN = 0.5  # of a frame interval
@@ -56,7 +57,7 @@ def score_video(
     begun = time.perf_counter()
     try:
         measured, facts = measure_video(path, models)
-        sound = read_sound(path)
+        sound = read_whole(path)
         truth = truth or Truth(None, sound)
         result = score_measured(measured, facts, truth, gauge, labels)
         lse = lse_scores(syncnet, path, measured, truth.pcm)

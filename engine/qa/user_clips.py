@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa.alignment import Alignment, read_alignment
-from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set, read_pcm
+from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set
 from engine.qa.forced import forced_alignment, unavailable
 
 AUDIO = frozenset([".wav", ".flac", ".opus", ".ogg", ".mp3", ".m4a", ".aac"])
@@ -89,7 +90,7 @@ def _text(path: Path) -> tuple[str, str]:
 def _aligned(path: Path, text: str, language: str) -> tuple[Alignment | None, str, int]:
     """(phones, why there are none, samples); never raises for a bad clip."""
     try:
-        pcm = read_pcm(path)
+        pcm = read_whole(path)
     except EngineError as error:
         return None, str(error), 0
     if not SHORTEST_S * 48_000 <= len(pcm) <= LONGEST_S * 48_000:

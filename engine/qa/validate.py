@@ -18,8 +18,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
-from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set, read_pcm
+from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set
 from engine.qa.faults import BY_NAME, FAULTS, Subject
 from engine.qa.judge import JUDGED, checks_of, rows_of
 from engine.qa.planted import Face, StillFrames, score_fault
@@ -222,7 +223,7 @@ def truth_of(clip: Clip) -> Truth:
     """What the set knows of a clip."""
     aligned = clip.alignment()
     phones = None if aligned is None else tuple(aligned.phones)
-    return Truth(phones, read_pcm(clip.audio), clip.no_phones or "no transcript")
+    return Truth(phones, read_whole(clip.audio), clip.no_phones or "no transcript")
 
 
 @lru_cache(maxsize=1)

@@ -140,19 +140,5 @@ def _sound_times(path: Path) -> tuple[float, float]:
         container.close()
 
 
-def read_sound(path: Path) -> np.ndarray:
-    """[samples] float32 mono 48 kHz of a video's or sound's first audio stream.
-
-    Raises EngineError("bad_audio") when there is none.
-    """
-    from engine.audio_file import AudioFile
-
-    file = AudioFile(path)
-    try:
-        return np.concatenate(list(file.pieces()))
-    finally:
-        file.close()
-
-
 def samples_s(pcm: np.ndarray) -> float:
     return len(pcm) / SAMPLE_RATE

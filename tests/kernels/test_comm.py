@@ -5,13 +5,7 @@ Several GPUs: `kernels.bench_comm`, from a script that starts the ranks.
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,9 +13,9 @@ import torch
 from kernels import ops, reference_peers
 from kernels.peer import BOTH, FLAGS, PUSH, PeerBuffer, Workspace, gather_half, scatter_half
 from tests.kernels.cases import Draw, relative_error
+from tests.kernels.interpreter import interpreted_errors
 from tests.kernels.ranks import Call, group, linear_call, plain_call, run
 
-ROOT = Path(__file__).resolve().parents[2]
 LINEARS = ("gather_linear", "linear_scatter")
 PLAIN = ("peer_gather", "peer_scatter", "peer_sum", "square_sum")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -83,15 +77,7 @@ def test_halves_never_overlap_whatever_the_row() -> None:
 
 @pytest.fixture(scope="module")
 def interpreted() -> dict[str, float]:
-    if importlib.util.find_spec("triton") is None:
-        pytest.skip("Triton is not installed")
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.interpreted_comm"],
-        cwd=ROOT, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True,
-        timeout=200, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr[-2000:]
-    return json.loads(result.stdout)
+    return interpreted_errors("tests.kernels.interpreted_comm", 200)
 
 
 @pytest.mark.timeout(240)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.kernels.interpreter import interpreted_errors
+
 OPS = (
     "residual_norm", "residual_gate", "rms_norm", "square_sums", "gelu", "quantise",
     "qk_norm_rope_store", "rotate_rows", "ring_attention", "norm_silu", "causal_conv", "upsample",
@@ -21,15 +15,7 @@ OPS = (
 
 @pytest.fixture(scope="module")
 def errors() -> dict[str, float]:
-    if importlib.util.find_spec("triton") is None:
-        pytest.skip("Triton is not installed")
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.interpreted"],
-        cwd=ROOT, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True,
-        timeout=110, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr[-2000:]
-    return json.loads(result.stdout)
+    return interpreted_errors("tests.kernels.interpreted", 110)
 
 
 @pytest.mark.parametrize("op", OPS)

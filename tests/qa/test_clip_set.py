@@ -9,8 +9,9 @@ from collections import Counter
 import msgspec
 import pytest
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
-from engine.qa.clip_set import ASSETS_QA, ROOT, load_set, read_pcm
+from engine.qa.clip_set import ASSETS_QA, ROOT, load_set
 from engine.speech.corpus.held_out import may_train
 
 
@@ -46,7 +47,7 @@ def test_counts_come_from_the_alignments(shipped):
 
 def test_alignments_are_as_long_as_the_sound(shipped):
     for clip in shipped.clips[::7]:
-        assert len(read_pcm(clip.audio)) == clip.samples
+        assert len(read_whole(clip.audio)) == clip.samples
 
 
 def test_words_agree_between_aligners(shipped):

@@ -8,9 +8,10 @@ import shutil
 import numpy as np
 import pytest
 
+from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa import user_clips
-from engine.qa.clip_set import load_set, read_pcm
+from engine.qa.clip_set import load_set
 from engine.qa.forced import forced_alignment
 from engine.qa.user_clips import NO_TEXT, load_folder
 from tests.qa.conftest import write_wav
@@ -99,7 +100,7 @@ def test_a_shipped_clip_is_aligned_as_in_the_set(tmp_path):
 @aligner
 def test_another_text_does_not_pass_for_what_is_said(tmp_path):
     shipped = load_set(verify=False).subset(ids=["en-allison-dir-nomore"]).clips[0]
-    pcm = read_pcm(shipped.audio)
+    pcm = read_whole(shipped.audio)
     with pytest.raises(EngineError, match="does not fit"):
         forced_alignment(pcm, " ".join(["extraordinary circumstances"] * 12))
     with pytest.raises(EngineError, match="no words"):
@@ -113,7 +114,7 @@ def test_exact_times_are_found_by_force():
     for clip in load_set(verify=False).clips:
         if clip.exact_times:
             truth = clip.alignment()
-            found = forced_alignment(read_pcm(clip.audio), clip.text)
+            found = forced_alignment(read_whole(clip.audio), clip.text)
             steps = np.arange(0, truth.samples, 480)
             shares.append(np.mean(found.at(steps) == truth.at(steps)))
             assert found.exact is False

@@ -8,12 +8,13 @@ import cv2
 import numpy as np
 import pytest
 
+from engine.audio_file import read_whole
 from engine.motion.phone_track import Phone
 from engine.qa.picture_checks import longest_still
 from engine.qa.report import ClipResult
 from engine.qa.score_clip import Labels, measure_video, score_video
 from engine.qa.scores import Truth
-from engine.qa.video_file import VideoFile, read_sound
+from engine.qa.video_file import VideoFile
 from tests.qa.conftest import needs_models, write_video
 
 LABELS = Labels("clip", "scorer")
@@ -59,7 +60,7 @@ def test_other_rates_are_re_timed_not_re_labelled(tmp_path, talking, fps):
     measured, facts = measure_video(write_video(tmp_path / "a.mp4", talking, fps))
     assert facts.fps == pytest.approx(fps, rel=1e-3)
     assert measured.times_s == pytest.approx((np.arange(48) + 0.5) / fps, abs=2e-3)
-    truth = Truth((Phone("AA", 0, 48 / fps),), read_sound(tmp_path / "a.mp4"))
+    truth = Truth((Phone("AA", 0, 48 / fps),), read_whole(tmp_path / "a.mp4"))
     result = score_video(tmp_path / "a.mp4", truth, None, LABELS)
     assert result.tracks is not None
     seen = np.array(result.tracks.seen)

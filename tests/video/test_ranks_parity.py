@@ -124,16 +124,6 @@ def test_rows_are_shared_and_padded() -> None:
     assert rows_of(OneRank(CPU), 6).own == 6
 
 
-@pytest.fixture
-def no_group() -> None:
-    """An earlier test of the suite may have left this process a member of a group."""
-    import torch.distributed as dist
-
-    if dist.is_initialized():
-        dist.destroy_process_group()
-
-
-@pytest.mark.usefixtures("no_group")
 def test_wrong_configurations_are_refused_with_the_remedy(tmp_path: Path) -> None:
     meeting = str(tmp_path / "meeting")
     with pytest.raises(EngineError, match="at most 60 ranks"):

@@ -23,6 +23,7 @@ import msgspec
 import soundfile
 import soxr
 
+from engine.audio_file import read_whole
 from engine.qa.alignment import alignment_of, write_alignment
 from engine.qa.build.candidates import Candidate, candidates, fits, trained_texts
 from engine.qa.build.survey import Surveyed, Surveyor
@@ -33,7 +34,6 @@ from engine.qa.clip_set import (
     CharacterRow,
     ClipRow,
     SetFile,
-    read_pcm,
     set_hash,
 )
 
@@ -76,7 +76,7 @@ def write_clip(row: Surveyed, split: str, character: str, out: Path) -> ClipRow:
     candidate = row.candidate
     sound, phones = f"clips/{candidate.id}.flac", f"alignments/{candidate.id}.json"
     write_flac(out / sound, candidate)
-    samples = len(read_pcm(out / sound))
+    samples = len(read_whole(out / sound))
     found = row.alignment
     bounds = zip(found.names, found.starts.tolist(), found.ends.tolist(), strict=True)
     whole = replace(found, samples=samples, **_bounds(list(bounds), samples))
