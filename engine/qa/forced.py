@@ -19,6 +19,7 @@ import soxr
 from engine.clock import SAMPLE_RATE
 from engine.errors import EngineError
 from engine.qa.alignment import Alignment, Word, alignment_of
+from engine.qa.silences import without_voice_in_pauses
 from engine.speech.corpus.align import MOST_AT_FLOOR, Aligner, SpokenWord, floor_share
 from engine.speech.corpus.texts import words_of
 from engine.speech.resample import ENCODER_RATE
@@ -59,7 +60,7 @@ def forced_alignment(pcm: np.ndarray, text: str, language: str = "en") -> Alignm
             f"the text does not fit the sound ({len(words_of(text))} words)",
             "check the text and its language",
         )
-    return as_alignment(found, len(pcm))
+    return without_voice_in_pauses(as_alignment(found, len(pcm)), pcm)
 
 
 def as_alignment(found: list[SpokenWord], samples: int) -> Alignment:

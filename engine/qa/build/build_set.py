@@ -36,8 +36,9 @@ from engine.qa.clip_set import (
     SetFile,
     set_hash,
 )
+from engine.qa.silences import without_voice_in_pauses
 
-VERSION = "1.0"
+VERSION = "1.1"  # 1.1: silences cut to where the sound is quiet
 CHOICE = Path(__file__).with_name("choice.tsv")
 HIGHEST_RATE = 24_000  # Hz: the speech encoder hears no more
 # Fixed before anything was compared; a change needs a new version of the set.
@@ -76,10 +77,12 @@ def write_clip(row: Surveyed, split: str, character: str, out: Path) -> ClipRow:
     candidate = row.candidate
     sound, phones = f"clips/{candidate.id}.flac", f"alignments/{candidate.id}.json"
     write_flac(out / sound, candidate)
-    samples = len(read_whole(out / sound))
+    pcm = read_whole(out / sound)
+    samples = len(pcm)
     found = row.alignment
     bounds = zip(found.names, found.starts.tolist(), found.ends.tolist(), strict=True)
     whole = replace(found, samples=samples, **_bounds(list(bounds), samples))
+    whole = without_voice_in_pauses(whole, pcm)
     write_alignment(out / phones, candidate.id, whole)
     return ClipRow(
         id=candidate.id,
@@ -99,7 +102,7 @@ def write_clip(row: Surveyed, split: str, character: str, out: Path) -> ClipRow:
         samples=samples,
         bilabials=row.bilabials,
         rounded=row.rounded,
-        longest_pause_ms=row.longest_pause_ms,
+        longest_pause_ms=replace(row, alignment=whole).longest_pause_ms,
     )
 
 
