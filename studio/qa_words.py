@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.qa.report import PRIMARY, ClipResult, Difference, Verdict
+from engine.qa.report import MOST_CLIPS, PRIMARY, ClipResult, Difference, Verdict
 
 # score -> (heading, what a tester reads about it)
 COLUMNS: dict[str, tuple[str, str]] = {
@@ -88,9 +88,11 @@ def run_words(results: Sequence[ClipResult], total: int) -> tuple[str, str]:
 
 def difference_words(d: Difference) -> tuple[str, str]:
     """(the verdict of one score, what would decide it)."""
-    if d.verdict is Verdict.UNDECIDED and d.clips_needed:
-        few = f"{d.clips} clips cannot decide it; about {d.clips_needed} would"
-        return f"Undecided: {d.clips} of {d.clips_needed} clips", few
+    if d.to_decide:
+        short = f"{d.clips} of {d.clips_needed} clips"
+        if d.clips_needed >= MOST_CLIPS:
+            short = "within rerun noise"
+        return f"Undecided: {short}", f"On {d.clips} clips; {d.to_decide}"
     return HEADS[d.verdict], f"On {d.clips} clips"
 
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 
 import numpy as np
 
 from engine.errors import EngineError
-from engine.qa.report import HOLM, PRIMARY, ClipResult, Comparison, Difference, Verdict
+from engine.qa.report import (
+    HOLM,
+    LEAST_TO_DECIDE,
+    PRIMARY,
+    ClipResult,
+    Comparison,
+    Difference,
+    Verdict,
+)
 from engine.qa.statistics import Paired, clips_needed, holm, paired, rerun_band, verdict
 
 # Margins where a set names none; the set's own win. In the score's unit.
@@ -25,9 +32,12 @@ Badness = dict[str, dict[int, float]]  # clip -> seed -> badness
 
 
 def compare(
-    a: Sequence[ClipResult], b: Sequence[ClipResult], margins: Mapping[str, float] | None = None
-) -> Comparison:
+    a: Sequence[ClipResult], b: Sequence[ClipResult], margins: Mapping[str, float] | None = None,
+    least: int = LEAST_TO_DECIDE,
+) -> Comparison:  # fmt: skip
     """Is B no worse than A? Several seeds of a clip are averaged and give the rerun band.
+
+    Fewer than `least` clips decide nothing, unless B fails to give one that A has.
 
     Raises EngineError("bad_input") for results of different scorers or without a common clip.
     """
@@ -47,7 +57,7 @@ def compare(
     differences = [
         _difference(
             n, pairs[n], found[n], limits[n],
-            worse.get(n, found[n].p_worse), better.get(n, found[n].p_better),
+            worse.get(n, found[n].p_worse), better.get(n, found[n].p_better), least,
         )
         for n in names if n in found
     ]  # fmt: skip
@@ -107,14 +117,14 @@ def _band(table: Badness, clips: list[str]) -> float:
 
 def _difference(
     name: str, pair: tuple[list[str], np.ndarray, float], found: Paired, margin: float,
-    p_worse: float, p_better: float,
+    p_worse: float, p_better: float, least: int,
 ) -> Difference:  # fmt: skip
     clips, values, band = pair
-    said = verdict(found, margin, band, p_worse, p_better)
+    said = verdict(found, margin, band, p_worse, p_better, least)
     order = np.argsort(values, kind="stable")
     return Difference(
         name, found.n, found.mean, found.low95, found.high95, found.low90, found.high90, margin,
-        band, p_worse, said, clips_needed(found, margin) if said is Verdict.UNDECIDED else 0,
+        band, p_worse, said, clips_needed(found, margin, band) if said is Verdict.UNDECIDED else 0,
         [clips[i] for i in order[:MOST_WORST] if values[i] < 0],
     )  # fmt: skip
 
@@ -130,14 +140,6 @@ def _words(differences: list[Difference], broken: list[str]) -> str:
         return f"worse: {len(broken)} clips that A has could not be scored; {text}"
     said = f"{first.verdict.value}: {text}"
     if first.verdict is Verdict.UNDECIDED:
-        said += f"; about {first.clips_needed} clips would decide it"
+        said += f"; {first.to_decide}"
     worse = [d.name for d in differences[1:] if d.verdict is Verdict.WORSE]
     return f"{said}; worse in {', '.join(worse)}" if worse else said
-
-
-def power(sd: float, n: int, margin: float) -> float:
-    """Chance that n clips with differences of this standard deviation, truly equal, pass TOST."""
-    if n < 2 or sd <= 0:
-        return 1.0 if sd <= 0 else 0.0
-    z = margin * n**0.5 / sd - 1.645
-    return max(0.0, 2 * NormalDist().cdf(z) - 1)

@@ -59,7 +59,7 @@ def said(found: Comparison) -> list[str]:
     """The verdict, then a line a score: the mean difference with + = B better."""
     lines = [found.words]
     for d in found.differences:
-        needed = f", about {d.clips_needed} clips would decide" if d.clips_needed else ""
+        needed = f": {text}" if (text := d.to_decide) else ""
         lines.append(
             f"{d.name:<12} {d.mean:+8.3f}  95 % {d.low95:+.3f} to {d.high95:+.3f}  "
             f"margin {d.margin:g}  band {d.band:.3f}  {d.verdict.value}{needed}"

@@ -13,6 +13,7 @@ import numpy as np
 from engine.qa.compare import compare
 from engine.qa.faults import FAULTS, Fault
 from engine.qa.report import Check, ClipResult, PlantedRow, Verdict
+from engine.qa.statistics import LEAST_CLIPS
 
 REFERENCE = "reference"
 JUDGED = "test"
@@ -63,7 +64,7 @@ def _row(
         ridge_median=_median(ridges), ridge_within_1=_within(ridges, fault.late),
         means={name: round(float(np.mean(v)), 4) for name, v in means.items() if v},
         ranked_below_reference=_ranked(found, reference),
-        verdict=compare(reference, found, margins).verdict, heads=heads,
+        verdict=compare(reference, found, margins, LEAST_CLIPS).verdict, heads=heads,
     )  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def checks_of(
 
 
 def _same_as_itself(reference: Sequence[ClipResult], margins: Mapping[str, float]) -> Check:
-    found = compare(reference, reference, margins)
+    found = compare(reference, reference, margins, LEAST_CLIPS)
     zero = all(d.mean == 0 and d.low95 == 0 and d.high95 == 0 for d in found.differences)
     return Check("A/A: the same twice", zero and found.verdict is Verdict.SAME, found.words)
 
@@ -183,7 +184,7 @@ def _loudness(table: Results, margins: Mapping[str, float]) -> Check:
     name = "loudness only lacks closures"
     if "loudness only" not in table:
         return Check(name, True, "not planted")
-    found = compare(table[REFERENCE], table["loudness only"], margins)
+    found = compare(table[REFERENCE], table["loudness only"], margins, LEAST_CLIPS)
     closed = next((d for d in found.differences if d.name == "bilabial"), None)
     worse = closed is not None and closed.verdict is Verdict.WORSE
     return Check(name, worse, f"bilabial {closed.mean:+.2f}" if closed else "no p, b, m")

@@ -16,6 +16,8 @@ HOLM = (  # the scores that are tested together, beside the primary one
     "r0", "confidence", "offset", "ridge_r0", "bilabial", "open_vowels", "rounding", "dynamics",
     "pause_shut",
 )  # fmt: skip
+LEAST_TO_DECIDE = 5  # clips: that all of 4 lose has a chance of 1 in 16, of 5 of 1 in 32
+MOST_CLIPS = 99_999  # more than anybody has: no number of such clips decides
 
 
 class Better(StrEnum):
@@ -135,6 +137,17 @@ class Difference(msgspec.Struct, frozen=True):
     verdict: Verdict
     clips_needed: int
     worst: list[str]  # clips, the one that lost most first
+
+    @property
+    def to_decide(self) -> str:
+        """What it would take, in plain words; empty where it is decided."""
+        if self.verdict is not Verdict.UNDECIDED or not self.clips_needed:
+            return ""
+        if self.clips < LEAST_TO_DECIDE:
+            return f"at least {LEAST_TO_DECIDE} clips are needed"
+        if self.clips_needed >= MOST_CLIPS:
+            return "more clips would not decide it: the loss is within the rerun band"
+        return f"about {self.clips_needed} clips would decide it"
 
 
 class Comparison(msgspec.Struct, frozen=True):

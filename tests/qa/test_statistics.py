@@ -8,10 +8,26 @@ import pytest
 from scipy import stats
 
 from engine.errors import EngineError
-from engine.qa.compare import compare, power
+from engine.qa.compare import compare
 from engine.qa.limits import RULES, make_score
-from engine.qa.report import Better, ClipResult, Score, Verdict
-from engine.qa.statistics import bootstrap_means, clips_needed, holm, paired, rerun_band, verdict
+from engine.qa.report import (
+    LEAST_TO_DECIDE,
+    MOST_CLIPS,
+    Better,
+    ClipResult,
+    Score,
+    Verdict,
+)
+from engine.qa.statistics import (
+    Paired,
+    bootstrap_means,
+    clips_needed,
+    holm,
+    paired,
+    rerun_band,
+    sample_size,
+    verdict,
+)
 
 
 def results(values: np.ndarray, seed: int = 0, scorer: str = "s") -> list[ClipResult]:
@@ -89,12 +105,52 @@ def test_few_noisy_clips_are_undecided_and_say_how_many_would_do(clips):
     assert first.clips_needed > 8 and f"{first.clips_needed} clips" in found.words
 
 
+def pilot(n: int, mean: float, sd: float) -> Paired:
+    return Paired(n, mean, 0, 0, 0, 0, 1, 1, sd)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.5, 1.0, 2.0, 4.0])
+def test_sample_size_has_the_power_that_it_says(ratio):
+    """Against the exact power of a one-sided t test: noncentral t, not our approximation."""
+
+    def power(n: int) -> float:
+        return float(stats.nct.sf(stats.t.ppf(0.95, n - 1), n - 1, np.sqrt(n) / ratio))
+
+    n = sample_size(ratio, 1.0)
+    exact = next(k for k in range(2, 1_000) if power(k) >= 0.9)
+    assert abs(n - exact) <= (1 if ratio >= 1 else 2)  # the closed form; tiny n are its weak side
+
+
+def test_clips_needed_of_both_ways():
+    assert clips_needed(pilot(20, 0.0, 0.1), 0.05) == 36  # ((1.645 + 1.282) * 2)^2 + 1.353
+    # A loss of half the margin: each way has 0.025 to tell.
+    assert clips_needed(pilot(20, -0.025, 0.1), 0.05) == 139
+    # Twice the margin is lost: only "worse" is open, and it has 0.1 to tell.
+    assert clips_needed(pilot(9, -0.1, 0.2), 0.05) == 36
+    # A gain is not counted on: as if both were equal.
+    assert clips_needed(pilot(20, 0.2, 0.1), 0.05) == 36
+    assert clips_needed(pilot(40, 0.0, 0.1), 0.05) == 41, "at least one more"
+    # The loss is all of the margin, and within the rerun band: no number decides.
+    assert clips_needed(pilot(20, -0.05, 0.1), 0.05, band=0.06) == MOST_CLIPS
+    assert clips_needed(pilot(20, -0.08, 0.1), 0.05, band=0.09) == MOST_CLIPS
+    assert clips_needed(pilot(9, -0.08, 0.1), 0.05, band=0.01) == sample_size(0.1, 0.08) == 15
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_below_five_clips_nothing_is_decided_and_five_are_asked_for(clips, n):
+    assert clips_needed(pilot(n, -0.3, 0.0), 0.05) == LEAST_TO_DECIDE == 5
+    found = compare(results(clips[:n]), results(clips[:n] - 0.3))
+    assert found.verdict is Verdict.UNDECIDED
+    assert all(d.clips_needed == 5 for d in found.differences)
+    assert found.words.endswith("at least 5 clips are needed")
+    assert compare(results(clips[:5]), results(clips[:5] - 0.3)).verdict is Verdict.WORSE
+    three = compare(results(clips[:3]), results(clips[:3] - 0.3), least=3)
+    assert three.verdict is Verdict.WORSE, "planted faults are judged on three"
+
+
 def test_clips_needed_are_enough():
     """With that many clips nine of ten experiments with equal truth pass."""
-    pilot = paired(np.random.default_rng(3).normal(0, 0.1, 20))
-    pilot = type(pilot)(20, 0.0, 0, 0, 0, 0, 1, 1, 0.1)
-    n = clips_needed(pilot, 0.05)
-    assert power(0.1, n, 0.05) >= 0.75
+    n = clips_needed(pilot(20, 0.0, 0.1), 0.05)
     rng = np.random.default_rng(4)
     passed = [
         verdict(p := paired(rng.normal(0, 0.1, n)), 0.05, 0.0, p.p_worse, p.p_better)
