@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.clock import FPS
@@ -16,11 +16,17 @@ from studio import theme
 BUDGET_MS = 1000 / FPS  # a frame that takes longer makes the picture late
 TOPS_MS = (10, 20, 50, 100, 200, 500, 1000)  # ranges of the axis: steps, so that it stays still
 SPAN_S = 60
+LABEL_PX, LABEL_GAP = 10, 6
 
 
 def top_for(highest_ms: float) -> int:
     """The smallest range that holds `highest_ms`."""
     return next((top for top in TOPS_MS if highest_ms <= top), TOPS_MS[-1])
+
+
+def axis_label(ms: int, top_ms: int) -> str:
+    """The unit at the top alone."""
+    return f"{ms} ms" if ms == top_ms else str(ms)
 
 
 class HistoryPlot(QWidget):
@@ -42,9 +48,16 @@ class HistoryPlot(QWidget):
         self.top_ms = max(top_for(float(np.max(sums)) * 1.05), TOPS_MS[1])
         self.update()
 
+    def plot_rect(self) -> QRectF:
+        """Where the stacks are drawn. Room beside it for the widest label of any range, so that
+        none is cut off and the plot stays where it is when the range changes."""
+        metrics = QFontMetricsF(theme.font(LABEL_PX))
+        room = metrics.horizontalAdvance(axis_label(TOPS_MS[-1], TOPS_MS[-1])) + 2
+        return QRectF(0, 7, self.width() - LABEL_GAP - room, self.height() - 25)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        plot = QRectF(0, 4, self.width() - 44, self.height() - 22)
+        plot = self.plot_rect()
         self._paint_axes(painter, plot)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -55,6 +68,8 @@ class HistoryPlot(QWidget):
                 painter.setBrush(theme.QColor(theme.STAGE_COLORS.get(stage, "#888888")))
                 painter.drawPolygon(self._band(plot, base, base + values))
             base = base + values
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        self._paint_budget(painter, plot)
         if base is None or not base.any():
             painter.setFont(theme.font(12))
             painter.setPen(theme.color("faint"))
@@ -72,15 +87,15 @@ class HistoryPlot(QWidget):
         return QPolygonF(outline)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF) -> None:
-        painter.setFont(theme.font(10))
+        painter.setFont(theme.font(LABEL_PX))
         for ms in (0, self.top_ms // 2, self.top_ms):
             y = plot.bottom() - plot.height() * ms / self.top_ms
             painter.setPen(QPen(theme.color("line"), 1))
             painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
             painter.setPen(theme.color("faint"))
-            label = f"{ms} ms" if ms == self.top_ms else str(ms)
-            box = QRectF(plot.right() + 6, y - 7, 38, 14)
-            painter.drawText(box, int(theme.ALIGN_LEFT), label)
+            left = plot.right() + LABEL_GAP
+            box = QRectF(left, y - 7, self.width() - left, 14)
+            painter.drawText(box, int(theme.ALIGN_LEFT), axis_label(ms, self.top_ms))
         for seconds in (SPAN_S, SPAN_S // 2, 0):
             x = plot.right() - plot.width() * seconds / SPAN_S
             align = {SPAN_S: Qt.AlignmentFlag.AlignLeft, 0: Qt.AlignmentFlag.AlignRight}
@@ -88,12 +103,13 @@ class HistoryPlot(QWidget):
             left = {SPAN_S: x, 0: x - 60}.get(seconds, x - 30)
             text = f"{seconds} s ago" if seconds else "now"
             painter.drawText(QRectF(left, plot.bottom() + 3, 60, 14), int(flag), text)
-        self._paint_budget(painter, plot)
 
     def _paint_budget(self, painter: QPainter, plot: QRectF) -> None:
         if self.top_ms < BUDGET_MS:
             return
         y = plot.bottom() - plot.height() * BUDGET_MS / self.top_ms
-        pen = QPen(theme.color("warning"), 1, Qt.PenStyle.DashLine)
-        painter.setPen(pen)
-        painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
+        line = QLineF(plot.left(), y, plot.right(), y)
+        painter.setPen(QPen(theme.color("surface"), 3))  # sets it off from the stacks
+        painter.drawLine(line)
+        painter.setPen(QPen(theme.color("warning"), 1, Qt.PenStyle.DashLine))
+        painter.drawLine(line)
