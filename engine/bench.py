@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-import resource
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from engine.decoder import DecodedChunk
 from engine.errors import EngineError
 from engine.folders import Folders
 from engine.framebus import FrameBus
+from engine.peak_memory import peak_resident
 from engine.stats import StageStats
 
 # model -> "module:function(arguments, folders) -> dict"; a new benchmark is one line here.
@@ -102,7 +102,7 @@ def portrait(arguments: list[str], folders: Folders) -> dict[str, Any]:
     return {
         "model": "portrait", **machine(), "width": WIDTH, "height": HEIGHT,
         "frames_per_chunk": options.frames_per_chunk, "ingest_ms": round(ingest_ms, 1), **measured,
-        "peak_memory_bytes": _peak_memory(),
+        "peak_memory_bytes": peak_resident(),
     }  # fmt: skip
 
 
@@ -189,11 +189,6 @@ def _processor() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def _peak_memory() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _sound(path: Path | None, seconds: float) -> np.ndarray:

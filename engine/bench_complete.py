@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
         say(str(error))
         return error.exit_status
     sys.stdout.write(json.dumps(report) + "\n")
-    return 0 if report["fps_with_decode"] >= FPS else 1
+    return 0 if report.get("fps_with_decode", 0.0) >= FPS else 1
 
 
 if __name__ == "__main__":

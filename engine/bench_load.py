@@ -9,6 +9,7 @@ space, and a GPU for the figures that count: on a CPU the weights themselves lie
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from engine.errors import EngineError
 from engine.machine import describe, say
 from engine.models.dit_config import DitConfig, preset, shard
 from engine.models.wan_keys import wan_keys
+from engine.peak_memory import peak_resident
 
 SHARD = 5_950_000_000  # bytes: five for 28.6 GB, as large as the publishers' own
 BLOCK = 1 << 27  # random numbers drawn; tensors take them in turn
@@ -97,13 +99,13 @@ class HostMemory:
     """Resident bytes above those at `begin`, at their highest: the kernel's own peak."""
 
     def begin(self) -> None:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        # the peak starts anew; a kernel that cannot do that counts imports in, which are smaller
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
         self._base = psutil.Process().memory_info().rss
 
     def peak(self) -> int:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        kib = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-        return max(0, 1024 * kib - self._base)
+        return max(0, peak_resident() - self._base)
 
 
 def one_load(folder: Path, name: str, cache: Path) -> dict[str, Any]:

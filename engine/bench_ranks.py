@@ -43,6 +43,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
     parser.add_argument("--seconds", type=float, default=470.0, help="of all stages together")
     parser.add_argument("--layers", type=int, default=0, help="fewer, for a quick look")
+    parser.add_argument("--chunks", type=int, default=0, help="of the stage growth")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--meeting", default="", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
@@ -70,7 +71,7 @@ def _run_stage(name: str, options: argparse.Namespace, seconds: float) -> None:
         command = [
             sys.executable, "-m", "engine.bench_ranks", "--gpus", str(options.gpus),
             "--model", options.model, "--out", str(options.out), "--seconds", str(seconds),
-            "--layers", str(options.layers), "--stages", name,
+            "--layers", str(options.layers), "--chunks", str(options.chunks), "--stages", name,
             "--meeting", str(Path(folder) / "meeting"),
         ]  # fmt: skip
         # ranks that each start a thread a core wait for one another: 12 chunks of tiny took 5 s
@@ -125,7 +126,8 @@ def _rank(options: argparse.Namespace) -> int:
         if cuda:
             torch.cuda.set_device(device)
         ranks = join(options.rank, options.gpus, device, options.meeting)
-        result = STAGES[name](ranks, options.model, options.layers, options.seconds)
+        more = {"chunks": options.chunks} if name == "growth" else {}
+        result = STAGES[name](ranks, options.model, options.layers, options.seconds, **more)
         ranks.close()
     except Exception as error:  # the top of a rank's process: its report says what happened
         traceback.print_exc()

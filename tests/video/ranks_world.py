@@ -7,7 +7,6 @@ imported torch and started no thread, so that nine ranks cost one import.
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 import time
@@ -26,6 +25,7 @@ from engine.models.denoiser import Denoiser
 from engine.models.dit_config import DitConfig, Speech, preset, shard
 from engine.models.dit_weights import synthetic_weights
 from engine.parallel import PEER_BYTES, ManyRanks, Ranks, join
+from engine.peak_memory import peak_resident
 from engine.peer_linear import BestLinear, sharded_linear
 
 CPU = torch.device("cpu")
@@ -175,7 +175,7 @@ def without_peers(group: Ranks) -> str:
 
 def resident_bytes(peak: bool = False) -> int:
     if peak:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return peak_resident()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -9,12 +9,13 @@ from engine import bench_ranks
 
 def test_stages_run_and_are_kept(tmp_path) -> None:
     arguments = ["--gpus", "2", "--model", "tiny", "--out", str(tmp_path), "--seconds", "100"]
-    assert bench_ranks.main([*arguments, "--stages", "correct", "growth"]) == 0
+    assert bench_ranks.main([*arguments, "--chunks", "7", "--stages", "correct", "growth"]) == 0
     report = json.loads((tmp_path / "ranks-of-2.json").read_text())
     assert report["ranks"] == 2
     (row,) = report["stages"]["correct"]["rows"]
     assert 0 < row["error"] < row["limit"]
     assert report["stages"]["growth"]["growth_bytes"] == {}
+    assert report["stages"]["growth"]["chunks"] == 7
     assert report["versions"]["torch"]
 
 
