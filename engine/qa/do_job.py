@@ -23,7 +23,7 @@ from engine.qa.alignment import read_alignment
 from engine.qa.gauge import Gauge
 from engine.qa.jobs import Job
 from engine.qa.lse import SyncNet
-from engine.qa.render_clip import render_clip
+from engine.qa.render_clip import Weights, render_clip
 from engine.qa.report import ClipResult
 from engine.qa.run_folder import write_whole
 from engine.qa.score_clip import Labels, failed_clip, score_video
@@ -39,6 +39,7 @@ class Bench:
     syncnet: SyncNet | None = None
     bus: FrameBus = field(default_factory=FrameBus.create)
     gauges: dict[tuple[str, str], Gauge] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
 
 
 def do_job(job: Job, video: Path, bench: Bench) -> ClipResult:
@@ -68,7 +69,7 @@ def do_job(job: Job, video: Path, bench: Bench) -> ClipResult:
 def _render(job: Job, video: Path, bench: Bench) -> dict[str, float]:
     """Milliseconds a frame by stage."""
     video.parent.mkdir(parents=True, exist_ok=True)
-    return render_clip(job, video, bench.folders, bench.bus).stage_ms
+    return render_clip(job, video, bench.folders, bench.bus, bench.weights).stage_ms
 
 
 def truth_of(job: Job) -> Truth:

@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from engine.cli import named_checkpoints
 from engine.errors import EngineError
+from engine.folders import Folders
 from engine.progress_line import ProgressLine
 from engine.qa.clip_set import ASSETS_QA, ClipSet, load_set
 from engine.qa.jobs import DRIVES, Configuration
@@ -23,9 +25,10 @@ from engine.qa.lse import load_syncnet
 from engine.qa.report import PRIMARY, ClipResult
 from engine.qa.run import Progress, plan, run
 from engine.qa.run_folder import RunFolder
+from engine.qa.run_models import check_models, plain_name, processes
 from engine.qa.scorer import scorer_hash
 from engine.qa.user_clips import load_folder
-from engine.qa.workers import Tools, check_count
+from engine.qa.workers import Tools
 
 SHOWN = (PRIMARY, "offset", "r0", "bilabial", "pause_shut")  # of the summary
 STOPPED = 130
@@ -35,7 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="the run's folder, made or resumed")
     parser.add_argument("--name", default="", help="what the run is called (default: the folder)")
     what = parser.add_argument_group("what makes the videos")
-    what.add_argument("--model", default="portrait")
+    what.add_argument("--model", default="portrait", help="a name, or a public model's folder")
+    what.add_argument(
+        "--checkpoints", type=Path, action="append", default=[], metavar="DIR",
+        help="a folder of public video models; may be repeated",
+    )  # fmt: skip
     what.add_argument("--drive", default="audio", choices=DRIVES[:-1], help="what the motion hears")
     what.add_argument("--settings", default="", help="such as mouth=1.2,head=0.5")
     what.add_argument("--options", default="", help="of the model, such as frames_per_chunk=1")
@@ -53,7 +60,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--only", nargs="+", metavar="ID", help="these clips only")
     which.add_argument("--again", nargs="+", default=[], metavar="ID", help="do these anew")
     which.add_argument("--retry-failed", action="store_true")
-    parser.add_argument("--workers", type=int, default=0, help="processes; 0 is one a core")
+    parser.add_argument(
+        "--workers", type=int, default=0,
+        help="processes; 0 is one a core, or one alone for video models",
+    )  # fmt: skip
     parser.add_argument("--no-videos", action="store_true", help="keep no rendered video")
     parser.add_argument("--syncnet", type=Path, help="SyncNet weights: adds LSE-C and LSE-D")
     parser.add_argument("--cache-dir", type=Path, help="prepared characters are kept here")
@@ -64,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def configurations_of(options: argparse.Namespace) -> list[Configuration]:
     """Those of --configuration, or the one that the other options describe."""
     plain = Configuration(
-        options.drive if options.drive != "audio" else options.model,
+        options.drive if options.drive != "audio" else plain_name(options.model),
         options.model,
         options.drive,
         numbers(options.settings),
@@ -118,19 +128,26 @@ def clips_of(options: argparse.Namespace) -> ClipSet:
 
 def run_command(options: argparse.Namespace, cache: Path) -> int:
     """Raises EngineError."""
+    options.checkpoints = named_checkpoints(options)
+    configurations = configurations_of(options)
+    check_models(configurations, Folders(cache, options.models, options.checkpoints))
+    workers = processes(configurations, options.workers)
     clips = clips_of(options)
     syncnet = load_syncnet(options.syncnet) if options.syncnet else None
     scorer = scorer_hash(clips.hash, options.models, syncnet.sha256 if syncnet else "")
     wanted = plan(
-        clips, configurations_of(options), seeds_of(options.seeds), scorer, options.out,
+        clips, configurations, seeds_of(options.seeds), scorer, options.out,
         options.name, not options.no_videos,
     )  # fmt: skip
     folder = RunFolder.open(options.out, wanted)
-    tools = Tools(str(cache), str(options.models or ""), str(options.syncnet or ""))
+    tools = Tools(
+        str(cache), str(options.models or ""), str(options.syncnet or ""),
+        tuple(map(str, options.checkpoints)),
+    )  # fmt: skip
     line = ProgressLine()
     try:
         results = run(
-            folder, tools, check_count(options.workers), lambda p: line.show(said(p), at_once=True),
+            folder, tools, workers, lambda p: line.show(said(p), at_once=True),
             options.again, options.retry_failed,
         )  # fmt: skip
     except KeyboardInterrupt:

@@ -33,6 +33,7 @@ class Tools(msgspec.Struct, frozen=True):
     cache: str
     models: str = ""
     syncnet: str = ""
+    checkpoints: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -55,7 +56,8 @@ def work(pipe: Connection, told: bytes) -> None:
 
     cv2.setNumThreads(1)
     tools = msgspec.json.decode(told, type=Tools)
-    folders = Folders(Path(tools.cache), Path(tools.models) if tools.models else None)
+    checkpoints = tuple(map(Path, tools.checkpoints))
+    folders = Folders(Path(tools.cache), Path(tools.models) if tools.models else None, checkpoints)
     bench = Bench(folders, load_syncnet(Path(tools.syncnet)) if tools.syncnet else None)
     while True:
         try:
