@@ -31,7 +31,7 @@ SCALE = 3.0  # natural log units
 # An echo goes on when the mouth has shut, and a mouth that is right looked early: the two game
 # voices of the tune split read -0.8 and -8.6 frames. Their echo decays by 32 dB a second from 8 dB
 # under the voice (measured in their pauses); that much of what sounded 42 ms ago and more is taken
-# away. They then read -0.1 and 0.0, all clips of that split scatter by .10 instead of .18 frame, and
+# away. They then read -0.1 and 0.0, all clips of that split scatter by .10 instead of .18 frame and
 # the dry real speakers fit as before (r .672, was .677). One echo's figures serve for all sounds:
 # of a hall planted 8 dB under three dry voices half the lateness is left (.13 of .31 frame).
 ECHO_AFTER = 4  # hops

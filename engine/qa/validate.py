@@ -149,15 +149,15 @@ def tasks_of(
     clip_set: ClipSet, chosen: list[Clip], names: tuple[str, ...], folder: Path, options: Options,
     scorer: str,
 ) -> list[Task]:  # fmt: skip
-    """Clips of one character in a row, so that a worker prepares few faces."""
+    """The split that decides first; clips of one character in a row: workers prepare few faces."""
     order = {clip.id: i for i, clip in enumerate(clip_set.clips)}
     tasks = []
     for i, clip in enumerate(chosen):
         missing = tuple(n for n in names if _read(folder, clip.id, n) is None)
         other = chosen[(i + 1) % len(chosen)]
         tasks.append(Task(clip.id, other.id, missing, folder, options, scorer, order[clip.id]))
-    by_character = {clip.id: clip.character for clip in chosen}
-    return sorted((t for t in tasks if t.faults), key=lambda t: (by_character[t.clip], t.clip))
+    rank = {clip.id: (clip.split != JUDGED, clip.character, clip.id) for clip in chosen}
+    return sorted((t for t in tasks if t.faults), key=lambda t: rank[t.clip])
 
 
 def _worked(tasks: list[Task], options: Options) -> Iterator[tuple[int, str]]:
