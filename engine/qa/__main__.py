@@ -20,6 +20,7 @@ COMMANDS = {
     "run": ("engine.qa.run_command", "run_command", "render and score clips into a folder"),
     "compare": ("engine.qa.compare_command", "run", "is one run worse than another?"),
     "report": ("engine.qa.report_command", "run", "a run's page, CSV and JSON"),
+    "ruler": ("engine.qa.ruler_command", "run", "why believe this ruler? planted and found"),
     "validate": ("engine.qa.validate_command", "run", "plant faults: does the ruler measure?"),
 }
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import av
 import cv2
@@ -24,22 +26,82 @@ STRIP_HEIGHT = 150
 PREVIEW_WIDTH = 240  # a preview is 60 to 200 KB
 
 
+BUDGET = 28_000_000  # characters of films in one page; what is over is linked to
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Addresses of a clip's media, empty where there is none; `lost`: why there is no film."""
+
+    strip: str = ""
+    poster: str = ""
+    film: str = ""
+    lost: str = ""
+
+
+class Media:
+    """`of(video, worst_s)`: films lie inside the page while they fit `budget`, in the order asked
+    for; later ones are linked to where they lie below `beside`, the page's folder. 53 clips of 7
+    configurations would else make a page of 70 MB."""
+
+    def __init__(self, beside: Path | None = None, budget: int = BUDGET) -> None:
+        self._beside = beside
+        self._left = budget
+
+    def of(self, video: Path | None, worst_s: float | None) -> Shown:
+        if video is None:
+            return Shown(lost="The video was not kept.")
+        strip, poster = stills(video, worst_s)
+        film, lost = self._film(video)
+        return Shown(strip, poster, film, lost)
+
+    def _film(self, video: Path) -> tuple[str, str]:
+        film = preview(video) if self._left > 0 else ""
+        self._left -= len(film)
+        if film:
+            return film, ""
+        if self._left > 0:
+            return "", "The video cannot be played."
+        if self._beside is not None and video.resolve().is_relative_to(self._beside.resolve()):
+            inside = video.resolve().relative_to(self._beside.resolve())
+            return quote(inside.as_posix()), ""
+        return "", f"To keep the page small, {video.name} is not in it."
+
+
 def film_strip(video: Path, worst_s: float) -> str:
     """A JPEG data URI of the half second in the middle of the worst second; empty if unreadable."""
-    begin = worst_s + 0.25
+    return stills(video, worst_s)[0]
+
+
+def stills(video: Path, worst_s: float | None) -> tuple[str, str]:
+    """(film strip, poster) as JPEG data URIs: the half second in the middle of the worst second,
+    and its first picture whole. Without `worst_s` no strip; empty if unreadable."""
+    begin = 0.0 if worst_s is None else worst_s + 0.25
     pictures: list[np.ndarray] = []
     where: tuple[slice, slice] | None = None
+    poster = ""
     for at, picture in _frames(video):
-        if at >= begin - 1e-3:
-            where = where or lower_face(picture)
-            part = picture[where]
-            size = (max(1, round(part.shape[1] * STRIP_HEIGHT / part.shape[0])), STRIP_HEIGHT)
-            pictures.append(cv2.resize(part, size, interpolation=cv2.INTER_AREA))
+        if at < begin - 1e-3:
+            continue
+        poster = poster or _jpeg(_narrow(picture, PREVIEW_WIDTH), 70)
+        if worst_s is None:
+            break
+        where = where or lower_face(picture)
+        part = picture[where]
+        width = max(1, round(part.shape[1] * STRIP_HEIGHT / part.shape[0]))
+        pictures.append(cv2.resize(part, (width, STRIP_HEIGHT), interpolation=cv2.INTER_AREA))
         if len(pictures) == STRIP_FRAMES:
             break
-    if not pictures:
-        return ""
-    good, data = cv2.imencode(".jpg", np.hstack(pictures), [cv2.IMWRITE_JPEG_QUALITY, 82])
+    return _jpeg(np.hstack(pictures), 78) if pictures else "", poster
+
+
+def _narrow(picture: np.ndarray, width: int) -> np.ndarray:
+    size = (width, max(1, round(picture.shape[0] * width / picture.shape[1])))
+    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+
+
+def _jpeg(picture: np.ndarray, quality: int) -> str:
+    good, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return _uri("image/jpeg", data.tobytes()) if good else ""
 
 

@@ -1,4 +1,4 @@
-"""Looks and the one script of the report: sorting its table. Text only."""
+"""Looks and the one script of the report: sorts tables, unfolds the clip that is asked for."""
 
 from __future__ import annotations
 
@@ -34,15 +34,25 @@ svg { display:block; width:100%; height:auto; } svg text { font-size:12px; fill:
 table { border-collapse:collapse; width:100%; font-size:13px; background:var(--panel); }
 th, td { padding:5px 7px; text-align:right; border-bottom:1px solid var(--line);
   font-variant-numeric:tabular-nums; white-space:nowrap; }
-th { position:sticky; top:0; background:var(--panel); cursor:pointer; font-weight:550;
-  color:var(--soft); } th:first-child, td:first-child, td.text, th.text { text-align:left; }
-td.bad { font-weight:600; } 
+th { position:sticky; top:0; background:var(--panel); font-weight:550; color:var(--soft);
+  white-space:normal; vertical-align:bottom; line-height:1.25; } .sort th { cursor:pointer; }
+.sort th:hover { color:var(--ink); } .sort th[data-down="1"]::after { content:" ↓"; }
+.sort th[data-down="0"]::after { content:" ↑"; }
+th:first-child, td:first-child, td.text, th.text { text-align:left; }
+td.bad { font-weight:600; } td.aim { color:var(--good); font-weight:650; }
+td.said { white-space:normal; min-width:24ch; }
+h3 { font-size:14px; margin:22px 0 6px; } .answer { font-size:19px; font-weight:600; margin:0; }
+details { margin:10px 0; } summary { cursor:pointer; color:var(--accent); padding:4px 0; }
+details[open] > summary { margin-bottom:6px; }
+.bar { display:inline-block; min-width:64px; padding:0 0 2px; background:linear-gradient(
+  var(--seen),var(--seen)) 0 100%/var(--v) 3px no-repeat; text-align:right; }
 tr:hover td { background:color-mix(in srgb, var(--accent) 7%, transparent); }
 a { color:var(--accent); text-decoration:none; } a:hover { text-decoration:underline; }
 .clip { background:var(--panel); border:1px solid var(--line); border-radius:10px;
   padding:14px 16px; margin:14px 0; scroll-margin-top:12px; }
 .clip h3 { font-size:15px; margin:0; } .clip .row { display:flex; gap:16px; margin-top:10px; }
-.clip .media { flex:0 0 170px; } .clip video { width:170px; border-radius:6px; background:#000; }
+.clip .media { flex:0 0 170px; } .clip video, .clip .still { width:170px; border-radius:6px;
+  background:#000; display:block; }
 .clip .charts { flex:1; min-width:0; } .strip { width:100%; border-radius:6px; display:block; }
 .time { height:196px; margin-top:8px; } .worst { fill:var(--worst); } .wave { fill:var(--wave); }
 .span { fill:var(--line); } .span.closing { fill:var(--bad); opacity:.45; }
@@ -54,18 +64,26 @@ a { color:var(--accent); text-decoration:none; } a:hover { text-decoration:under
 .key .s { color:var(--seen); } .key .e { color:var(--expected); }
 .chips { display:flex; flex-wrap:wrap; gap:6px; margin-top:8px; font-size:12.5px; }
 .chips span { border:1px solid var(--line); border-radius:99px; padding:1px 9px; }
-.chips .bad { border-color:var(--bad); } .failed { color:var(--bad); }
+.chips b { font-weight:600; font-variant-numeric:tabular-nums; }
+.chips .bad { border-color:var(--bad); color:var(--bad); } .chips .fine { color:var(--good); }
+.failed { color:var(--bad); }
 @media (max-width:760px) { .clip .row { flex-direction:column; } }
 """
 
 SCRIPT = """
-document.querySelectorAll('th').forEach((th, column) => th.addEventListener('click', () => {
+document.querySelectorAll('table.sort th').forEach(th => th.addEventListener('click', () => {
   const body = th.closest('table').tBodies[0], down = th.dataset.down !== '1';
-  th.closest('tr').querySelectorAll('th').forEach(o => o.dataset.down = '');
-  th.dataset.down = down ? '1' : '';
-  const key = row => { const t = row.cells[column].dataset.v; return t === undefined
-    ? row.cells[column].textContent : (t === '' ? Infinity : parseFloat(t)); };
+  const column = th.cellIndex;
+  th.closest('tr').querySelectorAll('th').forEach(o => delete o.dataset.down);
+  th.dataset.down = down ? '1' : '0';
+  const key = row => { const cell = row.cells[Math.min(column, row.cells.length - 1)];
+    const v = cell.dataset.v; if (v !== undefined) return v === '' ? Infinity : parseFloat(v);
+    const text = cell.textContent, n = Number(text); return isNaN(n) ? text : n; };
   [...body.rows].sort((a, b) => { const x = key(a), y = key(b);
     return (x < y ? -1 : x > y ? 1 : 0) * (down ? 1 : -1); }).forEach(r => body.append(r));
 }));
+const open = () => { const at = document.getElementById(location.hash.slice(1));
+  const fold = at && at.closest('details'); if (fold && !fold.open) { fold.open = true;
+  at.scrollIntoView(); } };
+addEventListener('hashchange', open); open();
 """

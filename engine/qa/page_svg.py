@@ -14,36 +14,54 @@ import numpy as np
 
 from engine.qa.report import ClipResult, PhoneSpan, Score
 
-WIDTH = 720  # of a distribution, CSS pixels
-ROW = 30
-LABEL = 150
+WIDTH = 1080  # of a distribution, CSS pixels
+ROW = 28
+LABEL = 170
 TIMELINE = 1080
 FPS = 24
 CLOSING = frozenset(("P", "B", "M"))
 
 
-def distributions(rows: Sequence[tuple[str, str, list[tuple[ClipResult, Score]]]]) -> str:
+Row = tuple[str, str, list[tuple[ClipResult, Score]]]
+
+
+def distributions(rows: Sequence[Row], one_axis: bool = False) -> str:
     """A line a score: a dot a clip, the limits as a band, the median as a bar.
 
-    `rows` holds (name, what it means, [(clip, score)]) with values only.
+    `rows` holds (name, what it means, [(clip, score)]) with values only. `one_axis`: all rows are
+    of one score and share its axis.
     """
+    spans = [_span(scored) for _, _, scored in rows]
+    if one_axis:
+        spans = [(min(low for low, _ in spans), max(high for _, high in spans))] * len(rows)
     height = ROW * len(rows) + 8
     lines = [
         f'<svg class="dist" viewBox="0 0 {WIDTH} {height}" role="img" '
         'aria-label="Distribution of every score over the clips">'
     ]
     for i, (name, says, scored) in enumerate(rows):
-        lines.append(_distribution(name, says, scored, 4 + ROW * i))
+        lines.append(_distribution(name, says, scored, 4 + ROW * i, spans[i]))
     return "".join(lines) + "</svg>"
 
 
-def _distribution(name: str, says: str, scored: list[tuple[ClipResult, Score]], top: int) -> str:
+def _span(scored: list[tuple[ClipResult, Score]]) -> tuple[float, float]:
+    """The axis: all values and limits, with air."""
+    first = scored[0][1]
+    values = [s.value for _, s in scored if s.value is not None]
+    values += [v for v in (first.low, first.high) if v is not None]
+    low, high = min(values), max(values)
+    margin = 0.06 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def _distribution(
+    name: str, says: str, scored: list[tuple[ClipResult, Score]], top: int,
+    axis: tuple[float, float],
+) -> str:  # fmt: skip
     values = np.array([s.value for _, s in scored], float)
     first = scored[0][1]
     limits = [v for v in (first.low, first.high) if v is not None]
-    low, high = min([*values, *limits]), max([*values, *limits])
-    margin = 0.06 * (high - low) or 0.5
-    low, high = low - margin, high + margin
+    low, high = axis
     left, span, middle = LABEL, WIDTH - LABEL - 60, top + ROW / 2
 
     def x(value: float) -> float:
@@ -74,13 +92,14 @@ def _distribution(name: str, says: str, scored: list[tuple[ClipResult, Score]], 
     parts.append(
         f'<line class="median" x1="{x(median):.1f}" x2="{x(median):.1f}" y1="{top + 3}" '
         f'y2="{top + ROW - 3}"/><text class="value" x="{WIDTH - 52}" y="{middle + 4:.1f}">'
-        f"{median:.3g}</text></g>"
+        f"{round(median, 2) + 0.0:.2f}</text></g>"
     )
     return "".join(parts)
 
 
 def anchor(clip: ClipResult) -> str:
-    return "clip-" + "".join(c if c.isalnum() else "-" for c in f"{clip.clip}-{clip.seed}")
+    name = "-".join(filter(None, (clip.configuration, clip.clip, str(clip.seed))))
+    return "clip-" + "".join(c if c.isalnum() else "-" for c in name)
 
 
 def timeline(clip: ClipResult, pcm: np.ndarray | None) -> str:

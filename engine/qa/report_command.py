@@ -17,7 +17,8 @@ from engine.qa.compare import compare
 from engine.qa.compare_command import side
 from engine.qa.jobs import Job
 from engine.qa.page import Page, write_page
-from engine.qa.report import ClipResult, Validation
+from engine.qa.report import ClipResult
+from engine.qa.ruler_command import ruler_of
 from engine.qa.run_folder import RunFolder
 from engine.qa.tables import write_tables
 
@@ -25,7 +26,12 @@ from engine.qa.tables import write_tables
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's folder, or FOLDER:CONFIGURATION")
     parser.add_argument("--baseline", metavar="A", help="another run: adds the comparison with it")
-    parser.add_argument("--validation", type=Path, help="validation.json of `avatar-qa validate`")
+    parser.add_argument(
+        "--validation",
+        type=Path,
+        help="validation.json of `avatar-qa validate`; without, the run's or the shipped one",
+    )
+    parser.add_argument("--models", type=Path, help="folder of the face models")
     parser.add_argument("--out", type=Path, help="the page (default: report.html in the run)")
     parser.add_argument("--junit", action="store_true", help="junit.xml too, for build servers")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
@@ -42,13 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         a, margins = side(arguments.baseline)
         comparison = compare(a, side(arguments.run)[0], margins)
     jobs = {(j.clip, j.configuration.name, j.seed): j for j in folder.run.jobs}
+    path = arguments.out or folder.path / "report.html"
     page = Page(
-        results, folder.run.set_version, folder.run.set_hash,
-        comparison=comparison, validation=validation_of(arguments.validation),
+        results, folder.run.set_version, folder.run.set_hash, comparison=comparison,
+        ruler=ruler_of(folder.path, arguments.validation, arguments.models), beside=path.parent,
         video_of=lambda r: video_of(folder, _job(jobs, r)),
         sound_of=lambda r: sound_of(_job(jobs, r)),
     )  # fmt: skip
-    path = arguments.out or folder.path / "report.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_page(path, page)
@@ -67,17 +73,6 @@ def folder_of(name: str) -> tuple[RunFolder, str]:
         return RunFolder.existing(Path(name)), ""
     folder, _, configuration = name.rpartition(":")
     return RunFolder.existing(Path(folder)), configuration
-
-
-def validation_of(path: Path | None) -> Validation | None:
-    """Raises EngineError for a file that is none."""
-    if path is None:
-        return None
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Validation)
-    except (OSError, msgspec.DecodeError) as error:
-        problem = f"{path} holds no validation: {str(error)[:120]}"
-        raise EngineError("bad_input", problem, "give validation.json") from error
 
 
 def video_of(folder: RunFolder, job: Job) -> Path | None:

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 
 from engine.qa.limits import make_score
-from engine.qa.page import Page, hero, html, verdict_of, worst_first
+from engine.qa.page import Page, hero, html, verdict_of
+from engine.qa.page_clips import worst_first
 from engine.qa.page_media import film_strip, lower_face, preview
 from engine.qa.report import ClipResult, Comparison, PhoneSpan, Tracks, Verdict
 from engine.qa.tables import csv_text, junit_text
@@ -26,7 +27,7 @@ def clip(name: str, headline: float | None, r0: float = 0.8, **more) -> ClipResu
 RESULTS = [
     clip("good", 0.9),
     clip("bad", 0.1, r0=0.2),
-    ClipResult("lost", "abc", failed="no <face> in 3 of 4 frames"),
+    ClipResult("lost", "abc", configuration="portrait", failed="no <face> in 3 of 4 frames"),
 ]
 
 
@@ -56,7 +57,7 @@ def test_page_needs_no_network_and_escapes() -> None:
     assert parser.links
     assert all(link.startswith(("#", "data:")) for link in parser.links)
     assert "no &lt;face&gt; in 3 of 4 frames" in text
-    assert text.index("Lips fit") < text.index("All clips") < text.index('id="clip-bad-0"')
+    assert text.index("Lips fit") < text.index("All clips") < text.index('id="clip-portrait-bad-0"')
 
 
 def test_same_input_same_bytes_and_timings_left_out() -> None:
