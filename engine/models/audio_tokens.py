@@ -24,11 +24,13 @@ class AudioTokens:
 
     def __init__(self, speech: Speech, weights: AudioEncoderWeights) -> None:
         self._speech, self._weights = speech, weights
-        self._past: Tensor | None = None
+        # one buffer for life: what a chunk allocates and keeps is growth of the session
+        self._past = weights.states.new_zeros(PAST_PICTURES, speech.features, dtype=torch.float32)
+        self._first = True
 
     def reset(self) -> None:
         """The next chunk is a clip's first: before it, its first picture was heard for ever."""
-        self._past = None
+        self._first = True
 
     def tokens(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """features [states, 4 * frames, features] -> (tokens [frames, tokens + 1, width], one
@@ -36,11 +38,11 @@ class AudioTokens:
         """
         mix = F.silu(self._weights.states.float())
         mixed = torch.einsum("s,spf->pf", mix / mix.sum(), features.float())
-        past = None if self._speech.sound_restarts else self._past
-        if past is None:
-            past = mixed[:1].expand(PAST_PICTURES, -1)
+        first = self._first or self._speech.sound_restarts
+        past = mixed[:1].expand(PAST_PICTURES, -1) if first else self._past
         heard = torch.cat((past, mixed))
-        self._past = heard[-PAST_PICTURES:].clone()
+        self._past.copy_(heard[-PAST_PICTURES:])
+        self._first = False
         return self._local(heard), self._whole(heard)
 
     def _local(self, heard: Tensor) -> Tensor:

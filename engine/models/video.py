@@ -120,6 +120,7 @@ class VideoGenerator:
                     self.denoiser.calibrate()
                     progress(0.7, "recording the denoise step")
                     self.denoiser.capture()
+                    self._measure_comm(self.denoiser, progress)
                     self._rehearse()
         self._lane.wait()
         progress(1.0, "ready")
