@@ -114,7 +114,10 @@ def judged(
     elif not options.quick:
         notes.append("no folder of real speakers was given: that part was not checked")
     if options.quick:
-        notes.append("quick: one clip a test character, heads still; the full run decides")
+        notes.append(
+            f"quick: {len({r.clip for r in results})} clips, one a test character, heads still, "
+            f"without {' and '.join(NOT_QUICK)}; the full run decides"
+        )
     return Validation(scorer, options.quick, rows, checks, heard, notes)
 
 
@@ -274,7 +277,9 @@ def said(found: Validation) -> list[str]:
     for row in found.rows:
         late, ridge = (f"{v:+.2f}" if v is not None else "-" for v in
                        (row.offset_median, row.ridge_median))  # fmt: skip
-        means = "".join(f"{row.means.get(name, float('nan')):>7.2f}" for name in _SHOWN)
+        means = "".join(
+            f"{row.means[name]:>7.2f}" if name in row.means else f"{'-':>7}" for name in _SHOWN
+        )
         lines.append(
             f"{row.fault:<16}{row.split:<6}{row.clips:>3}{late:>7}{ridge:>7}{means}  "
             f"{row.verdict.value}"

@@ -172,6 +172,21 @@ def test_a_ruler_that_does_not_fails(changed, failing):
     assert failing in failed
 
 
+@needs_models
+def test_the_reference_reads_zero_in_pixels(face):
+    """Whole clips of the tune split, with moving heads."""
+    offsets, ridges = [], []
+    for i, clip in enumerate(load_set(verify=False).clips):
+        if clip.id in ("en-allison-dir-nomore", "es-allison-vm-undelete", "en-flite-rms-0"):
+            subject = Subject(truth_of(clip), (), i, moving=True)
+            labels = Labels(clip.id, "s")
+            result = score_fault(BY_NAME["reference"], subject, face, StillFrames(face), labels)
+            offsets.append(result.value("offset"))
+            ridges.append(result.value("ridge_offset"))
+    assert len(offsets) == 3
+    assert abs(np.median(offsets)) < 0.3 and abs(np.median(ridges)) < 0.3, (offsets, ridges)
+
+
 def ridge_wrong(clips: int, of: int) -> dict[str, tuple[bool, bool]]:
     """(passed, required) of both checks of the second opinion, which misreads `clips` of `of`."""
     results = [
