@@ -148,9 +148,15 @@ def _closed_scores(hit: Hits | None) -> list[Score]:
     if hit is None:
         return [make_score("bilabial", None, 0, "no p, b or m")]
     return [
-        make_score("bilabial", hit.corrected, hit.count),
+        make_score("bilabial", hit.corrected, hit.count, _no_room(hit)),
         make_score("bilabial_raw", hit.share, hit.count),
     ]
+
+
+def _no_room(hit: Hits) -> str:
+    if hit.corrected is not None:
+        return ""
+    return f"shut in {hit.chance:.0%} of all windows: closures are no evidence"
 
 
 def _plain(name: str, pair: Pair, why_not: str) -> Score:
