@@ -22,7 +22,7 @@ from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set
 from engine.qa.faults import BY_NAME, FAULTS, Subject
-from engine.qa.judge import JUDGED, checks_of, rows_of
+from engine.qa.judge import JUDGED, REFERENCE, checks_of, rows_of
 from engine.qa.planted import Face, StillFrames, score_fault
 from engine.qa.real_speakers import clips_of, real_checks, score_real
 from engine.qa.report import ClipResult, Validation
@@ -113,7 +113,13 @@ def judged(
         checks += real_checks(heard, options.real)
     elif not options.quick:
         notes.append("no folder of real speakers was given: that part was not checked")
-    if options.quick:
+    if options.clips or options.faults:
+        faults = {r.configuration for r in results} - {REFERENCE}
+        notes.append(
+            f"a part only, {len(faults)} of {len(FAULTS) - 1} faults in "
+            f"{len({r.clip for r in results})} clips: the full run decides"
+        )
+    elif options.quick:
         notes.append(
             f"quick: {len({r.clip for r in results})} clips, one a test character, heads still, "
             f"without {' and '.join(NOT_QUICK)}; the full run decides"
