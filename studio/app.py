@@ -51,7 +51,7 @@ class StudioApp(QObject):
         self.commands.opening = self.opening
         self.models = InstalledModels(self.flow, self)
         self.model_page = ModelPage(self.window.models, self.models, self.window.toast, self.window)
-        self.quality = QualityOpening(settings, self.flow.state, self._show_clip)
+        self.quality = QualityOpening(settings, self.flow.state, self._show_clip, self.models)
         self._focus_keys = FocusKeys()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.display.timings)

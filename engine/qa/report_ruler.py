@@ -149,10 +149,8 @@ def is_right(row: PlantedRow) -> bool:
 def verdict_words(row: PlantedRow) -> str:
     """What the ruler said of it; "worse" is right for every fault."""
     if row.fault == REFERENCE:
-        return "as good as itself" if is_right(row) else str(row.verdict)
-    return {Verdict.WORSE: "worse, as it should be", Verdict.UNDECIDED: "undecided"}.get(
-        row.verdict, f"{row.verdict}: missed"
-    )
+        return "as good as itself" if is_right(row) else f"missed: {row.verdict}"
+    return "worse" if is_right(row) else f"missed: {row.verdict}"
 
 
 def mean_headline(row: PlantedRow) -> float | None:

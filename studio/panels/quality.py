@@ -6,31 +6,23 @@ here they are the same. Lays out and connects; the parts know nothing of each ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QTimer, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.errors import EngineError
 from engine.qa.report import Comparison
-from studio import icons
-from studio.panels.quality_comparison import EMPTY, QualityComparison
-from studio.panels.quality_head import START, QualityHead
-from studio.panels.quality_list import RunList
-from studio.panels.quality_player import QualityPlayer, Shown
-from studio.panels.quality_setup import QualitySetup
-from studio.panels.quality_style import panel, sheet
-from studio.panels.quality_table import QualityTable
+from studio.panels.quality_comparison import EMPTY
+from studio.panels.quality_head import START
+from studio.panels.quality_layout import CLIPS, RULER, QualityLayout
+from studio.panels.quality_player import Shown
+from studio.panels.quality_ruler import ASKING
 from studio.qa_answers import QaAnswers
 from studio.qa_process import STOPPED, Progress, QaProcess
+from studio.qa_ruler import QaRuler
 from studio.qa_runs import (
     Job,
     Side,
@@ -43,103 +35,39 @@ from studio.qa_runs import (
 )
 from studio.qa_set import ClipList, read_set
 from studio.qa_words import run_words
-from studio.widgets.buttons import label, plain, restyle, rule
-from studio.widgets.tabs import Tabs
+from studio.widgets.buttons import restyle
 
-FIRST_SIZE = QSize(1440, 900)
-SIDE_PX, PICTURE_PX = 260, 420
 REFRESH_MS = 1_000  # while a run goes on
 
 
-class QualityWindow(QWidget):
-    """`character_wanted(file, audio)`: a clip is to be shown by the studio's own viewer."""
+class QualityWindow(QualityLayout):
+    """`character_wanted(file, audio)`: a clip is to be shown by the studio's own viewer.
+
+    `checkpoints` gives the folders in which the command looks for public models, too.
+    """
 
     character_wanted = Signal(object, object)
 
     def __init__(
         self, runs: Path, command: Sequence[str] | None = None, clips: ClipList | None = None,
-        parent: QWidget | None = None,
+        checkpoints: Callable[[], Sequence[str]] = tuple, parent: QWidget | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(parent, Qt.WindowType.Window)
+        super().__init__(clips or read_set(), parent)
         self.runs = runs
         self.side: Side | None = None
         self.baseline: Side | None = None
         self._after_run = ""  # the folder that is being run
+        self._checkpoints = checkpoints
         self.run_process = QaProcess(command, self)
         self.answers = QaAnswers(command, self)
-        self.setup = QualitySetup(clips or read_set())
-        self.head = QualityHead()
-        self.table = QualityTable()
-        self.comparison = QualityComparison()
-        self.player = QualityPlayer(self)
-        self.setWindowTitle("Lip-sync quality")
-        self.setWindowIcon(icons.icon("sample", "accent"))
-        self.setObjectName("quality")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setStyleSheet(sheet())
-        self._build()
+        self.belief = QaRuler(command, self)
         self._connect()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
-        self.resize(FIRST_SIZE)
         self.reload()
         self.player.timeline.setFocus()
 
     # --- building ---
-    def _build(self) -> None:
-        self.list = RunList()
-        self.open = plain("Open…", "Show a run that was made elsewhere, too", role="link")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 12, 12, 12)
-        row.setSpacing(12)
-        row.addWidget(self._build_left())
-        row.addWidget(self._build_main(), 1)
-
-    def _build_left(self) -> QWidget:
-        left = panel()
-        left.setFixedWidth(SIDE_PX)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(14, 12, 14, 14)
-        column.setSpacing(8)
-        column.addWidget(label("New run", "title"))
-        column.addWidget(self.setup, 1)
-        column.addWidget(rule())
-        head = QHBoxLayout()
-        head.addWidget(label("Runs", "title"), 1)
-        head.addWidget(self.open)
-        column.addLayout(head)
-        column.addWidget(self.list)
-        return left
-
-    def _build_main(self) -> QWidget:
-        middle = panel()
-        column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 14, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.head)
-        self.tabs = Tabs("Clips or comparison")
-        self.tabs.bar.setExpanding(False)
-        self.tabs.add("Clips", self.table, "Every clip of the run")
-        self.tabs.add("Comparison", self.comparison, "This run against the baseline")
-        column.addWidget(self.tabs, 1)
-        right = QWidget()
-        pictures = QVBoxLayout(right)
-        pictures.setContentsMargins(0, 0, 0, 0)
-        pictures.addWidget(self.player.pictures)
-        top = QSplitter(Qt.Orientation.Horizontal)
-        top.addWidget(middle)
-        top.addWidget(right)
-        top.setSizes([FIRST_SIZE.width() - SIDE_PX - PICTURE_PX, PICTURE_PX])
-        top.setChildrenCollapsible(False)
-        top.setHandleWidth(12)
-        main = QWidget()
-        whole = QVBoxLayout(main)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(12)
-        whole.addWidget(top, 1)
-        whole.addWidget(self.player.strip)
-        return main
-
     def _connect(self) -> None:
         self.setup.wanted.connect(self.start_run)
         self.list.chosen.connect(self._show_side)
@@ -161,6 +89,10 @@ class QualityWindow(QWidget):
         self.answers.refused.connect(lambda why: self.comparison.say(why, "danger"))
         self.answers.reported.connect(self._on_reported)
         self.answers.report_failed.connect(self._on_report_failed)
+        self.tabs.bar.currentChanged.connect(lambda _: self._ask_ruler())
+        self.ruler.other.clicked.connect(self._choose_validation)
+        self.belief.answered.connect(self.ruler.show_ruler)
+        self.belief.refused.connect(lambda why: self.ruler.say(why, "danger"))
         self.player.add_keys(self)
         QShortcut(QKeySequence("Esc"), self, self.player.playback.pause)
 
@@ -212,7 +144,8 @@ class QualityWindow(QWidget):
         self.head.note.say([])
         self._after_run = str(folder)
         self.head.starting(folder.name)
-        self.run_process.start(["run", *arguments, "--json"])
+        looked_in = (word for f in self._checkpoints() for word in ("--checkpoints", f))
+        self.run_process.start(["run", *arguments, *looked_in, "--json"])
         self._timer.start(REFRESH_MS)
         self._show_buttons()
 
@@ -256,6 +189,7 @@ class QualityWindow(QWidget):
             self.table.selectRow(0)  # the worst
         if self.baseline is not None and side is not None and side.refresh():
             self._compare()
+        self._ask_ruler()
 
     def _fill_baselines(self) -> None:
         mine = self.side.argument if self.side else ""
@@ -342,6 +276,19 @@ class QualityWindow(QWidget):
             self.comparison.say("Comparing…")
             self.answers.compare(self.baseline, self.side)
 
+    def _ask_ruler(self, validation: Path | None = None) -> None:
+        """When somebody looks: it takes a child process a second."""
+        if self.tabs.pages.currentIndex() == RULER:
+            self.ruler.say(ASKING)
+            self.belief.ask(self.side.folder if self.side else None, validation)
+
+    def _choose_validation(self) -> None:
+        text, _ = QFileDialog.getOpenFileName(
+            self, "A check of the ruler", "", "Validation (*.json)"
+        )
+        if text:
+            self._ask_ruler(Path(text))
+
     def make_report(self) -> None:
         if self.side is not None and self.answers.report(self.side, self.baseline):
             self.head.note.say(["Writing the report…"], "info")
@@ -364,8 +311,7 @@ class QualityWindow(QWidget):
         self._show_buttons()
 
     def _show_worst(self, clip: str) -> None:
-        self.tabs.show_page(0)
-        self.tabs.pages.setCurrentIndex(0)
+        self.tabs.show_page(CLIPS)
         self.table.select_clip(clip)
 
     def _send(self) -> None:
@@ -385,3 +331,4 @@ class QualityWindow(QWidget):
         self.player.playback.close()
         self.run_process.shut_down()
         self.answers.process.shut_down()
+        self.belief.process.shut_down()

@@ -65,8 +65,8 @@ class QualityPlayer(QObject):
     def _build_buttons(self) -> None:
         self.play = plain("", "Play or pause  (Space)", "play", "round")
         self.play.setAccessibleName("Play or pause")
-        self.back = plain("−1", "One frame back  (Left)")
-        self.ahead = plain("+1", "One frame on  (Right)")
+        self.back = plain("−1", "One frame back  (comma, or Left on the timeline)")
+        self.ahead = plain("+1", "One frame on  (full stop, or Right on the timeline)")
         self.loop = plain(
             "Loop worst second", "Play the second that fits worst again and again  (L)"
         )

@@ -85,6 +85,7 @@ class QualitySetup(QWidget):
             self.model.addItem(name, name)
         self.model.setCurrentIndex(max(self.model.findText(kept), 0))
         self.model.blockSignals(False)
+        self._follow_model()
 
     def arguments(self) -> list[str]:
         """Of `avatar-qa run`, without --out."""
@@ -157,7 +158,15 @@ class QualitySetup(QWidget):
             self.character.addItem(f"{one.id.capitalize()} · {one.kind}", one.id)
         self.character.blockSignals(False)
 
+    def _follow_model(self) -> None:
+        """Only portrait can be driven by something else than the voice."""
+        can = self.model.currentText() == "portrait"
+        if not can:
+            self.drive.setCurrentIndex(self.drive.findData("audio"))
+        self.drive.setEnabled(can)
+
     def _connect(self) -> None:
+        self.model.currentIndexChanged.connect(lambda _: self._follow_model())
         for box in (self.language, self.character):
             box.currentIndexChanged.connect(lambda _: self._fill_list())
         self.split.activated.connect(self._on_split)
@@ -192,7 +201,8 @@ class QualitySetup(QWidget):
         self.list.blockSignals(True)
         self.list.clear()
         for clip in self._listed():
-            item = QListWidgetItem(f"{clip.id}   {clip.seconds:.1f} s")
+            seconds = f"{clip.seconds:.1f}".rjust(4, "\u2007")  # as wide as a digit
+            item = QListWidgetItem(f"{seconds} s   {clip.id}")
             item.setData(Qt.ItemDataRole.UserRole, clip.id)
             item.setToolTip(f"{clip.text}\n{clip.character}, {clip.split}")
             item.setCheckState(Qt.CheckState.Checked)

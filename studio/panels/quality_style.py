@@ -25,7 +25,7 @@ QListView::indicator:checked { background: $accent; border-color: $accent;
 QTableView { selection-background-color: $tint; selection-color: $text; }
 QTableView::item { padding: 2px 10px 2px 6px; }
 QTableView::item:selected { background: $tint; color: $text; }
-QHeaderView::section { padding: 2px 10px 2px 6px; }
+QHeaderView::section { padding: 2px 10px 2px 9px; }
 QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-position: center left; width: 9px;
     height: 9px; }
 QHeaderView::up-arrow { image: url($marks/chevron-up.svg); }

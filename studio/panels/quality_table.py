@@ -31,7 +31,7 @@ AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (150, 80, 58, 58, 58, 52, 60, 62, 60, 70)
+WIDTHS = (196, 96, 56, 56, 54, 52, 58, 60, 56, 70)
 ROOT = QModelIndex()
 
 
@@ -43,6 +43,7 @@ class ClipModel(QAbstractTableModel):
         self.jobs: list[Job] = []
         self.results: Results = {}
         self.baseline: Results = {}
+        self._means: dict[str, float] = {}  # of the baseline
         self.seeds = False  # several of a clip: its seed is named
 
     def show(self, jobs: list[Job], results: Results) -> None:
@@ -53,6 +54,8 @@ class ClipModel(QAbstractTableModel):
 
     def update(self, results: Results, baseline: Results) -> None:
         if results != self.results or baseline != self.baseline:
+            if baseline != self.baseline:
+                self._means = means_of(baseline)
             self.results, self.baseline = results, baseline
             if self.jobs:
                 last = self.index(len(self.jobs) - 1, COUNT - 1)
@@ -95,14 +98,9 @@ class ClipModel(QAbstractTableModel):
 
     def gain(self, job: Job) -> float | None:
         """Headline of this run minus the baseline's mean over its seeds."""
-        mine = self.results.get(job.key)
-        theirs = [
-            v
-            for (clip, _), r in self.baseline.items()
-            if clip == job.clip and (v := r.value(PRIMARY)) is not None
-        ]
+        mine, theirs = self.results.get(job.key), self._means.get(job.clip)
         value = mine.value(PRIMARY) if mine is not None else None
-        return None if value is None or not theirs else value - sum(theirs) / len(theirs)
+        return None if value is None or theirs is None else value - theirs
 
     def _text(self, job: Job, result: ClipResult | None, column: int) -> str:
         if column < len(BASE):
@@ -154,6 +152,15 @@ class ClipModel(QAbstractTableModel):
             return said if column == RESULT else "Score minus the baseline's"
         score = result.score(SCORES[column - len(BASE)])
         return score.skipped if score is not None and score.value is None else ""
+
+
+def means_of(results: Results) -> dict[str, float]:
+    """The headline of each clip, the mean over its seeds."""
+    values: dict[str, list[float]] = {}
+    for (clip, _), result in results.items():
+        if (value := result.value(PRIMARY)) is not None:
+            values.setdefault(clip, []).append(value)
+    return {clip: sum(found) / len(found) for clip, found in values.items()}
 
 
 class QualityTable(QTableView):
