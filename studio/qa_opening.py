@@ -58,6 +58,8 @@ class QualityOpening:
                 runs_folder(self._settings), checkpoints=lambda: looked_in(self._settings)
             )
             self.window.character_wanted.connect(self._show_clip)
+        else:
+            self.window.reload()  # runs of the command line since
         if not self._installed.view.models:
             self._installed.refresh()
         self._fill_models()

@@ -87,7 +87,7 @@ def _clips(page: Page, ordered: Sequence[ClipResult], labels: Labels) -> list[st
         media = Media(page.beside, page.budget // len(names))
         shown = "".join(_clip(page, clip, labels, media) for clip in own)
         if labels.configurations:
-            title = f"{escape(name)}: {len(own)} clips"
+            title = f"{escape(name)}: {len(own)} {'clip' if len(own) == 1 else 'clips'}"
             shown = f"<details><summary>{title}</summary>{shown}</details>"
         parts.append(shown)
     return parts
@@ -149,14 +149,15 @@ def _command(command: str) -> str:
 def verdict_of(results: Sequence[ClipResult]) -> tuple[str, str]:
     """(tone, sentence) of one run without a baseline."""
     names = best_first(results)
-    if len(names) > 1:
-        return "neutral", f"{names[0]} fits the sound best of {len(names)} configurations."
     scored = [r for r in results if not r.failed]
     if not scored:
         return "worse", "No clip could be scored: the reasons are below."
     primary = [s for r in scored if (s := r.score(PRIMARY)) is not None and s.value is not None]
     failed = len(results) - len(scored)
     lost = f", {failed} could not be scored" if failed else ""
+    judged = {r.configuration for r in results if r.value(PRIMARY) is not None}
+    if len(judged) > 1:
+        return "neutral", f"{names[0]} fits the sound best of {len(judged)} configurations{lost}."
     if not primary:
         return "undecided", f"Files are sound; no transcript, so lips were not judged{lost}."
     good = sum(s.passed is not False for s in primary)
@@ -246,6 +247,8 @@ def _beside(results: Sequence[ClipResult]) -> str:
             parts.append(
                 f"<h3>{words(name)}</h3><p class=key>{said}</p>{distributions(rows, True)}"
             )
+    if not parts:
+        return ""
     said = "A dot is a clip, and leads to it; the green band the limits, the bar the median."
     return f"<h2>Every clip</h2><p class=key>{said}</p>{''.join(parts)}"
 

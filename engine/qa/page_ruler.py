@@ -119,7 +119,8 @@ def _checks(validation: Validation) -> str:
     parts = [_table(bad)] if bad else []
     if good:
         parts.append(
-            f"<details><summary>{len(good)} checks passed</summary>{_table(good)}</details>"
+            f"<details><summary>{len(good)} {'check' if len(good) == 1 else 'checks'} passed"
+            f"</summary>{_table(good)}</details>"
         )
     notes = "".join(f'<p class="meta">{escape(_sentence(note))}</p>' for note in validation.notes)
     return f"<h3>Checks, fixed before the test clips were looked at</h3>{''.join(parts)}{notes}"

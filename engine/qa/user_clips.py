@@ -11,6 +11,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import av
+from av.error import FFmpegError
+from av.stream import Disposition
+
 from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa.alignment import Alignment, read_alignment
@@ -89,10 +93,13 @@ def _text(path: Path) -> tuple[str, str]:
 
 def _aligned(path: Path, text: str, language: str) -> tuple[Alignment | None, str, int]:
     """(phones, why there are none, samples); never raises for a bad clip."""
+    if path.suffix.lower() in AUDIO and _is_film(path):
+        name = path.with_suffix(".mp4").name
+        return None, f"{path.name} is a video: call it {name} to have its own picture scored", 0
     try:
         pcm = read_whole(path)
     except EngineError as error:
-        return None, str(error), 0
+        return None, _why(path, error), 0
     if not SHORTEST_S * 48_000 <= len(pcm) <= LONGEST_S * 48_000:
         seconds = len(pcm) / 48_000
         return None, f"{seconds:.1f} s, allowed {SHORTEST_S:g} to {LONGEST_S:g} s", len(pcm)
@@ -109,6 +116,23 @@ def _aligned(path: Path, text: str, language: str) -> tuple[Alignment | None, st
         return forced_alignment(pcm, text, language), "", len(pcm)
     except EngineError as error:
         return None, str(error), len(pcm)
+
+
+def _is_film(path: Path) -> bool:
+    """Whether there are moving pictures in it; a cover beside music is none."""
+    try:
+        with av.open(str(path)) as file:
+            return any(not s.disposition & Disposition.attached_pic for s in file.streams.video)
+    except (FFmpegError, OSError, ValueError):
+        return False
+
+
+def _why(path: Path, error: EngineError) -> str:
+    """What is wrong with a file, and what to do about it in a folder of clips."""
+    if path.suffix.lower() not in VIDEO:
+        return str(error)
+    problem = error.message.replace(" as audio", "")
+    return f"{problem}: a video is scored from its own picture and sound, it needs both"
 
 
 def _folder_hash(paths: list[Path]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
+import av
+import msgspec
 import numpy as np
 
 from engine.qa.limits import make_score
 from engine.qa.page import Page, hero, html, verdict_of
 from engine.qa.page_clips import worst_first
-from engine.qa.page_media import film_strip, lower_face, preview
+from engine.qa.page_media import Media, film_strip, lower_face, preview
+from engine.qa.page_words import number
 from engine.qa.report import ClipResult, Comparison, PhoneSpan, Tracks, Verdict
 from engine.qa.tables import csv_text, junit_text
 
@@ -85,3 +89,82 @@ def test_a_comparison_begins_with_a_sentence() -> None:
     assert hero(worse) == "new is worse than old."
     text = html(Page(RESULTS, "1.0", "f" * 64, comparison=worse))
     assert text.index("new is worse than old.") < text.index("Worse: headline -0.2.")
+
+
+def many() -> list[ClipResult]:
+    """Two configurations of three clips, and one seed more of the better one."""
+    return [
+        *(
+            msgspec.structs.replace(c, configuration="best")
+            for c in (clip("a", 0.9), clip("b", 0.8))
+        ),
+        *(
+            msgspec.structs.replace(c, configuration="loud")
+            for c in (clip("a", 0.1), clip("b", 0.2))
+        ),
+        msgspec.structs.replace(clip("a", 0.9), configuration="best", seed=2),
+        ClipResult("c", "abc", configuration="loud", failed="black"),
+    ]
+
+
+def test_several_configurations_are_told_apart() -> None:
+    text = html(Page(many(), "1.0", "f" * 64))
+    assert "best fits the sound best of 2 configurations, 1 could not be scored." in text
+    ids = re.findall(r'id="(clip-[^"]+)"', text)
+    assert len(ids) == len(set(ids)) == 6
+    links = set(re.findall(r'href="#(clip-[^"]+)"', text))
+    assert links == set(ids), "each link leads to its own clip"
+    table = text[text.index("Configurations, the best first") :]
+    assert table.index("<td>best</td>") < table.index("<td>loud</td>")
+    assert "<summary>loud: 3 clips</summary>" in text and "a · seed 2" in text
+
+
+def test_without_transcripts_none_is_called_the_best() -> None:
+    silent = [msgspec.structs.replace(clip("a", None), configuration=n) for n in ("x", "y")]
+    assert verdict_of(silent)[1].startswith("Files are sound; no transcript")
+    assert "Every clip</h2>" not in html(Page([RESULTS[2], *[
+        msgspec.structs.replace(RESULTS[2], configuration="y")]], "1", "f" * 64))  # fmt: skip
+
+
+def test_file_checks_that_all_pass_are_one_word_and_a_miss_is_shown() -> None:
+    fine = clip("a", 0.9)
+    checks = [make_score("faces_missing", 0.0), make_score("repeated", 0.0)]
+    bad = [make_score("faces_missing", 3.0), make_score("repeated", 0.0)]
+    results = [
+        msgspec.structs.replace(fine, scores=[*fine.scores, *checks]),
+        msgspec.structs.replace(fine, clip="b", scores=[*fine.scores, *bad]),
+    ]
+    text = html(Page(results, "1", "f" * 64))
+    first, second = text.index('id="clip-portrait-a-0"'), text.index('id="clip-portrait-b-0"')
+    assert "file is sound" in text[first:second] and "faces missing <b>" not in text[first:second]
+    assert "file is sound" not in text[second:] and "faces missing <b>3.00" in text[second:]
+    assert "Within limits in every clip: repeated." in text
+
+
+def test_numbers_have_no_minus_nothing() -> None:
+    assert [number(v) for v in (-0.001, 0.125, -1.5, 240.0)] == ["0.00", "0.12", "-1.50", "240"]
+
+
+def test_films_over_the_budget_are_linked(tmp_path) -> None:
+    inside, outside = tmp_path / "run" / "videos 1" / "a.mp4", tmp_path / "b.mp4"
+    for path in (inside, outside):
+        write_film(path)
+    media = Media(tmp_path / "run", budget=1)
+    first = media.of(inside, 0.0)
+    assert first.film.startswith("data:video/mp4;base64,") and first.strip and first.poster
+    second = media.of(inside, 0.0)
+    assert second.film == "videos%201/a.mp4" and second.poster == first.poster
+    third = media.of(outside, None)
+    assert (third.film, third.strip) == ("", "") and "b.mp4 is not in it" in third.lost
+    assert media.of(None, None).lost == "The video was not kept."
+
+
+def write_film(path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as out:
+        video = out.add_stream("libx264", rate=24)
+        video.width, video.height, video.pix_fmt = 64, 96, "yuv420p"
+        for i in range(24):
+            pixels = np.full((96, 64, 3), 10 * i, np.uint8)
+            out.mux(video.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        out.mux(video.encode(None))

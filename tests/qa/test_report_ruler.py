@@ -125,7 +125,7 @@ def test_the_report_says_why(run_folder):
     ruler = text[text.index('id="ruler"') :]
     assert ruler.index("fell short") < ruler.index("fell short, does not decide")
     assert ruler.index("chose no threshold") < ruler.index("on which thresholds were chosen")
-    assert ruler.index("late &lt;+2&gt;") < ruler.index("1 checks passed")
+    assert ruler.index("late &lt;+2&gt;") < ruler.index("1 check passed")
 
 
 def test_another_ruler_is_never_called_this_one():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 
+import av
 import numpy as np
 import pytest
 
@@ -63,6 +64,47 @@ def test_length_is_limited(tmp_path, seconds, monkeypatch):
     tone(tmp_path / "a.wav", seconds)
     clip = load_folder(tmp_path).clips[0]
     assert clip.no_phones == f"{seconds} s, allowed 1 to 2 s"
+
+
+def film(path, sound=True):
+    """Two seconds of grey with a tone; the container is MP4 whatever the name says."""
+    with av.open(str(path), "w", format="mp4") as out:
+        video = out.add_stream("libx264", rate=24)
+        video.width, video.height, video.pix_fmt = 64, 64, "yuv420p"
+        audio = out.add_stream("aac", rate=48_000, layout="mono") if sound else None
+        for _ in range(48):
+            grey = np.full((64, 64, 3), 90, np.uint8)
+            out.mux(video.encode(av.VideoFrame.from_ndarray(grey, format="rgb24")))
+        out.mux(video.encode(None))
+        if audio is not None:
+            wave = np.sin(np.arange(96_000) / 20).astype(np.float32)[None]
+            frame = av.AudioFrame.from_ndarray(wave, format="fltp", layout="mono")
+            frame.sample_rate = 48_000
+            out.mux(audio.encode(frame))
+            out.mux(audio.encode(None))
+
+
+def test_a_film_with_a_sounds_name_is_not_taken_for_a_recording(tmp_path):
+    film(tmp_path / "film.wav")
+    tone(tmp_path / "sound.wav")
+    found = {clip.id: clip for clip in load_folder(tmp_path).clips}
+    assert found["film"].samples == 0, "so that the run reports it as failed"
+    assert found["film"].no_phones == (
+        "film.wav is a video: call it film.mp4 to have its own picture scored"
+    )
+    assert found["sound"].no_phones == NO_TEXT
+
+
+def test_what_is_said_of_videos_speaks_of_videos(tmp_path):
+    film(tmp_path / "silent.mp4", sound=False)
+    (tmp_path / "text.mp4").write_text("no video " * 100)
+    (tmp_path / "text.wav").write_text("no sound " * 100)
+    said = {clip.source: clip.no_phones for clip in load_folder(tmp_path).clips}
+    assert said["silent.mp4"].startswith("silent.mp4 has no audio stream: a video is scored from")
+    assert (
+        said["text.mp4"].startswith("text.mp4 cannot be read (") and "WAV" not in said["text.mp4"]
+    )
+    assert "choose a WAV" in said["text.wav"]
 
 
 def test_bad_folders_are_one_line(tmp_path):
