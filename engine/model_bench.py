@@ -36,7 +36,7 @@ from engine.progress_line import ProgressLine
 from engine.protocol.messages import ModelBenched
 
 AHEAD = 3  # chunks in flight, as in a session
-WARM_UP = 3  # chunks that are not counted
+WARM_UP = 3  # chunks that are not counted; more where a window fills first
 
 
 class Run:
@@ -48,14 +48,16 @@ class Run:
         self._room = threading.Semaphore(AHEAD)
         self._error: BaseException | None = None
         self._generator = models.generator
+        config = getattr(models.generator, "config", None)
+        self.warm_up = max(WARM_UP, getattr(config, "ring_chunks", 0) - 1)
         self._loop = ChunkLoop(FrameBus.create(), self._deliver, self._failed)
         self._loop.swap(models)
         self.begun = time.perf_counter()
 
     def feed(self, seconds: float, progress: Progress, cancelled: Callable[[], bool]) -> None:
-        """At least WARM_UP chunks and one more. Raises EngineError."""
+        """At least `warm_up` chunks and one more. Raises EngineError."""
         index = 0
-        while time.perf_counter() - self.begun < seconds or len(self.times) <= WARM_UP:
+        while time.perf_counter() - self.begun < seconds or len(self.times) <= self.warm_up:
             while not self._room.acquire(timeout=0.2):
                 self._check(cancelled)
             self._check(cancelled)
@@ -141,8 +143,8 @@ def installed(name: str, arguments: list[str], folders: Folders) -> dict[str, An
 
 
 def _report(name: str, run: Run, frames: int, synthetic: bool) -> ModelBenched:
-    spent = run.times[-1] - run.times[WARM_UP - 1]
-    counted = run.stages[WARM_UP:]
+    spent = run.times[-1] - run.times[run.warm_up - 1]
+    counted = run.stages[run.warm_up :]
     names = {key for stages in counted for key in stages}
     median = {
         key: round(float(np.median([s[key] for s in counted if key in s])), 2) for key in names

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from engine import bench_accuracy, bench_growth, bench_video
+from dataclasses import replace
+
+from engine import bench_accuracy, bench_complete, bench_growth, bench_video
+from engine.models.dit_config import preset
 
 
 def test_accuracy_of_every_way() -> None:
@@ -22,3 +25,18 @@ def test_a_row_of_one_rank_of_three() -> None:
     report = bench_video.bench("tiny", 0, 3, steps=1, rows=["graph", "ring"])
     assert [row["configuration"] for row in report["rows"]] == ["graph", "ring"]
     assert all(row["step_ms"] > 0 for row in report["rows"])
+
+
+def test_a_complete_run_counts_full_windows() -> None:
+    config = replace(preset("tiny", layers=1), grid=(1, 1))
+    report = bench_complete.bench(config, 5)
+    assert report["chunks"] == 5
+    assert report["steady_chunks"] == 4 - (config.ring_chunks - 1)
+    assert report["chunk"]["p50_ms"] > 0
+
+
+def test_seconds_count_from_a_full_window_on() -> None:
+    config = replace(preset("tiny", layers=1), grid=(1, 1))
+    report = bench_complete.bench(config, 100, seconds=1e-9)
+    assert report["chunks"] == config.ring_chunks
+    assert report["steady_chunks"] == 1
