@@ -62,6 +62,8 @@ def result_words(result: ClipResult | None) -> tuple[str, str]:
     if result.failed:
         return f"Failed: {result.failed}", "danger"
     out = missed(result)
+    if not out and result.value(PRIMARY) is None:
+        return "Not judged", "soft"
     if not out:
         return "Good", "live"
     return ", ".join(name_of(name) for name in out), "warning"
@@ -81,7 +83,7 @@ def run_words(results: Sequence[ClipResult], total: int) -> tuple[str, str]:
     elif results and not failed:
         parts.append("No transcript: lips were not judged")
     if failed:
-        parts.append(f"{failed} could not be scored")
+        parts.append(f"{failed} of {len(results)} could not be scored")
         tone = "danger" if not scored else "warning" if tone == "live" else tone
     return " · ".join(parts) or "Nothing done yet", tone
 

@@ -232,7 +232,9 @@ class QualityWindow(QualityLayout):
         picked = self.table.current is not None
         self.head.retry.setEnabled(picked and not running)
         job = self.table.current
-        self.head.send.setEnabled(job is not None and job.character_file.is_file())
+        self.head.send.setEnabled(
+            job is not None and job.character != "" and job.character_file.is_file()
+        )
         has_any = side is not None and bool(side.refresh())
         self.head.report.setEnabled(has_any and not (mine and running) and not self.answers.is_busy)
 

@@ -31,7 +31,7 @@ AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (196, 96, 56, 56, 54, 52, 58, 60, 56, 70)
+WIDTHS = (190, 96, 64, 56, 54, 52, 58, 60, 56, 70)
 ROOT = QModelIndex()
 
 
@@ -89,7 +89,8 @@ class ClipModel(QAbstractTableModel):
         if role == SORT:
             return self._order(job, result, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return ALIGN[len(BASE) <= column <= AGAINST]
+            failed = result is not None and result.failed != ""
+            return ALIGN[len(BASE) <= column <= AGAINST and not failed]
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme.color(self._tone(job, result, column))
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -106,7 +107,7 @@ class ClipModel(QAbstractTableModel):
         if column < len(BASE):
             clip = f"{job.clip}  seed {job.seed}" if self.seeds else job.clip
             return (clip, " · ".join(filter(None, (job.language, job.character))) or NONE)[column]
-        if column == RESULT:
+        if column == RESULT or (column == len(BASE) and result is not None and result.failed):
             return result_words(result)[0]
         if column == AGAINST:
             gain = self.gain(job)
@@ -129,7 +130,7 @@ class ClipModel(QAbstractTableModel):
         return value
 
     def _tone(self, job: Job, result: ClipResult | None, column: int) -> str:
-        if column == RESULT:
+        if column == RESULT or (column == len(BASE) and result is not None and result.failed):
             return result_words(result)[1]
         if column == AGAINST:
             gain = self.gain(job) or 0.0
@@ -146,10 +147,10 @@ class ClipModel(QAbstractTableModel):
     def _tip(self, result: ClipResult | None, column: int) -> str:
         if result is None or column < len(BASE):
             return ""
-        if column >= AGAINST:
+        if column >= AGAINST or result.failed:
             text, tone = result_words(result)
             said = f"Outside its limits: {text}" if tone == "warning" else text
-            return said if column == RESULT else "Score minus the baseline's"
+            return said if column == RESULT or result.failed else "Score minus the baseline's"
         score = result.score(SCORES[column - len(BASE)])
         return score.skipped if score is not None and score.value is None else ""
 
@@ -196,6 +197,8 @@ class QualityTable(QTableView):
         self.setToolTip("Select a clip to see it; Space plays it")
         self.setColumnHidden(AGAINST, True)
         self.selectionModel().currentRowChanged.connect(self._pick)
+        for changed in (self.sorted.layoutChanged, self.sorted.modelReset, self.sorted.dataChanged):
+            changed.connect(self._span_failed)
 
     def show_run(self, jobs: list[Job], results: Results) -> None:
         self.clips.show(jobs, results)
@@ -222,6 +225,14 @@ class QualityTable(QTableView):
             self.play_wanted.emit()
         else:
             super().keyPressEvent(event)
+
+    def _span_failed(self) -> None:
+        """A reason is a sentence: it takes the place of the scores that are not there."""
+        self.clearSpans()
+        for row in range(self.sorted.rowCount()):
+            result = self.clips.results.get(self._job(row).key)
+            if result is not None and result.failed:
+                self.setSpan(row, len(BASE), 1, COUNT - len(BASE))
 
     def _job(self, row: int) -> Job:
         return self.clips.jobs[self.sorted.mapToSource(self.sorted.index(row, 0)).row()]

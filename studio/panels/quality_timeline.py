@@ -44,6 +44,7 @@ class QualityTimeline(QWidget):
         self.tracks: Tracks | None = None
         self.other: Tracks | None = None
         self.looping = False
+        self.failed = ""
         self._low = self._high = np.zeros(0, np.float32)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -64,6 +65,7 @@ class QualityTimeline(QWidget):
         """`other`: the same clip of the baseline. `overview`: lows and highs of the sound."""
         self.phones = result.phones if result else ()
         self.tracks = result.tracks if result else None
+        self.failed = result.failed if result else ""
         self.other = other.tracks if other else None
         self.length_s = length_s
         empty = np.zeros(0, np.float32)
@@ -97,7 +99,7 @@ class QualityTimeline(QWidget):
         if self.length_s <= 0:
             painter.setPen(theme.color("faint"))
             said = "Sound, phones and mouth of the selected clip"
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
+            self._paint_said(painter, box, f"Not scored: {self.failed}" if self.failed else said)
             return
         self._paint_worst(painter)
         self._paint_wave(painter)
@@ -105,6 +107,12 @@ class QualityTimeline(QWidget):
         self._paint_tracks(painter)
         x = self.x_of(self.position_s)
         painter.fillRect(QRectF(x - 0.75, 4, 1.5, self.height() - 8), theme.color("text"))
+
+    def _paint_said(self, painter: QPainter, box: QRectF, text: str) -> None:
+        painter.setPen(theme.color("danger" if self.failed else "faint"))
+        painter.setFont(theme.font())
+        flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+        painter.drawText(box.adjusted(20, 0, -20, 0), flags, text)
 
     def _paint_worst(self, painter: QPainter) -> None:
         if self.tracks is None:
@@ -161,7 +169,8 @@ class QualityTimeline(QWidget):
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
         if self.tracks is None:
             painter.setPen(theme.color("faint"))
-            painter.drawText(plot, Qt.AlignmentFlag.AlignCenter, "The mouth was not measured")
+            said = f"Not scored: {self.failed}" if self.failed else "The mouth was not measured"
+            self._paint_said(painter, plot, said)
             return
         dashed = QPen(theme.color(EXPECTED), 1.4)
         dashed.setDashPattern([3.0, 2.5])

@@ -15,6 +15,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
 from engine.portrait.face_model import DETECTOR, default_folder
+from engine.qa.limits import make_score
 from engine.qa.report import ClipResult, Comparison
 from studio import theme
 from studio.panels.quality import QualityWindow
@@ -274,6 +275,32 @@ def test_a_failed_clip_is_no_end(make, two_runs):
     window = make()
     window.table.select_clip("c")
     assert not window.player.loop.isEnabled() and window.player.pictures.panes
+    assert window.player.timeline.failed == "no face in frame 3"
+    window.table.select_clip("a")
+    assert window.player.timeline.failed == ""
+
+
+def test_the_reason_of_a_failed_clip_takes_the_place_of_its_scores(make, two_runs):
+    """It follows the row, however the table is sorted."""
+    window = make()
+    table = window.table
+    for order in (Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder):
+        table.sortByColumn(0, order)
+        at = cells(window, 0).index("c")
+        assert cells(window, 2)[at] == "Failed: no face in frame 3"
+        spans = [table.columnSpan(row, 2) for row in range(3)]
+        assert spans[at] == RESULT - 1 and spans.count(1) == 2
+
+
+def test_a_clip_without_words_is_not_called_good(make, tmp_path):
+    make_run(tmp_path / "runs" / "Own", {"a": 0.9}, film=False)
+    path = next((tmp_path / "runs" / "Own" / "results").rglob("a.json"))
+    old = msgspec.json.decode(path.read_bytes(), type=ClipResult)
+    scores = [make_score("headline", None, 0, "no text"), make_score("repeated", 0.0)]
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(old, scores=scores)))
+    window = make()
+    assert cells(window, RESULT) == ["Not judged"]
+    assert window.head.words.text() == "No transcript: lips were not judged"
 
 
 # --- A against B ---
