@@ -84,8 +84,8 @@ class Complete:
         self.frames = [np.empty((HEIGHT, WIDTH, 4), np.uint8) for _ in range(self.shown)]
 
     def run(self, chunks: int, seconds: float = float("inf"), filling: int = 0) -> float:
-        """Until either is reached; the first `filling` chunks take none of the seconds. Returns
-        seconds to the first chunk's pictures.
+        """Until either is reached; the first `filling` chunks take none of the seconds, and three
+        more are made however long they take. Returns seconds to the first chunk's pictures.
         """
         thread = threading.Thread(target=self._decode_all, name="decoder")
         thread.start()
@@ -95,7 +95,7 @@ class Complete:
         for i in range(chunks):
             if i <= filling:
                 counted = time.perf_counter()
-            elif time.perf_counter() - counted > seconds:
+            elif i > filling + 2 and time.perf_counter() - counted > seconds:
                 break
             latents = self.generator.step(Chunk(0, i, n * i, n, speech_like(i, samples)))
             self.denoise.append(latents.stage_ms["denoise"])
@@ -165,8 +165,9 @@ def row_of(
     first_s = run.run(chunks, seconds, filling)
     after = memory(device)
     every = np.diff(run.times) * 1000
-    filling = max(0, min(filling, len(every) - 1))
-    steady = every[filling:]
+    filling = max(0, min(filling, len(every) - 2))
+    # nor the last: nothing is denoised beside its decoding, which is shorter for it
+    steady = every[filling:-1] if len(every) > 1 else every
     pictures, due_ms = config.pixel_frames, 1000 * shown_frames(config) / FPS
     row = {
         "way": what if device.type == "cuda" else "fp32, no graphs",
