@@ -47,6 +47,7 @@ class Page:
     ruler: Ruler = NOT_CHECKED
     beside: Path | None = None
     budget: int = BUDGET
+    threads: int = 1
     video_of: Callable[[ClipResult], Path | None] = field(default=lambda clip: None)
     sound_of: Callable[[ClipResult], np.ndarray | None] = field(default=lambda clip: None)
 
@@ -84,20 +85,23 @@ def _clips(page: Page, ordered: Sequence[ClipResult], labels: Labels) -> list[st
     parts: list[str] = []
     for name in names:
         own = [clip for clip in ordered if clip.configuration == name]
-        media = Media(page.beside, page.budget // len(names))
-        shown = "".join(_clip(page, clip, labels, media) for clip in own)
+        media = Media(page.beside, page.budget // len(names), page.threads)
+        shown = media.of_all([_media_of(page, clip) for clip in own])
+        text = "".join(
+            section(clip, labels, one, None if clip.failed else page.sound_of(clip))
+            for clip, one in zip(own, shown, strict=True)
+        )
         if labels.configurations:
             title = f"{escape(name)}: {len(own)} {'clip' if len(own) == 1 else 'clips'}"
-            shown = f"<details><summary>{title}</summary>{shown}</details>"
-        parts.append(shown)
+            text = f"<details><summary>{title}</summary>{text}</details>"
+        parts.append(text)
     return parts
 
 
-def _clip(page: Page, clip: ClipResult, labels: Labels, media: Media) -> str:
-    if clip.failed:
-        return section(clip, labels, media.of(None, None), None)
+def _media_of(page: Page, clip: ClipResult) -> tuple[Path | None, float | None]:
+    """The video, and where its worst second begins; a failed clip shows its reason alone."""
     worst = clip.tracks.worst_s if clip.tracks else None
-    return section(clip, labels, media.of(page.video_of(clip), worst), page.sound_of(clip))
+    return (None if clip.failed else page.video_of(clip)), worst
 
 
 def _name(page: Page) -> str:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +28,10 @@ STRIP_HEIGHT = 150
 PREVIEW_WIDTH = 240  # a preview is 60 to 200 KB
 
 
-BUDGET = 28_000_000  # characters of films in one page; what is over is linked to
+DETECTING = Lock()  # one interpreter serves all threads
+NOT_KEPT = "The video was not kept."
+BUDGET = 24_000_000  # characters of films and strips in one page
+POSTER_WIDTH = 170  # as wide as it is shown: 5 KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +43,48 @@ class Shown:
     film: str = ""
     lost: str = ""
 
+    @property
+    def size(self) -> int:
+        return len(self.strip) + len(self.film)
+
 
 class Media:
-    """`of(video, worst_s)`: films lie inside the page while they fit `budget`, in the order asked
-    for; later ones are linked to where they lie below `beside`, the page's folder. 53 clips of 7
-    configurations would else make a page of 70 MB."""
+    """Films and strips lie inside the page while they fit `budget`, in the order asked for; later
+    clips have a poster, and their film is linked to where it lies below `beside`, the page's
+    folder. 1,113 clips (53 x 7 x 3 seeds) would else make a page of 170 MB."""
 
-    def __init__(self, beside: Path | None = None, budget: int = BUDGET) -> None:
+    def __init__(self, beside: Path | None = None, budget: int = BUDGET, threads: int = 1) -> None:
         self._beside = beside
         self._left = budget
+        self._threads = threads
 
-    def of(self, video: Path | None, worst_s: float | None) -> Shown:
+    def of_all(self, clips: Sequence[tuple[Path | None, float | None]]) -> list[Shown]:
+        """Of (video, start of the worst second) each; FFmpeg works outside Python's lock."""
+        shown: list[Shown] = []
+        with ThreadPoolExecutor(self._threads) as pool:
+            while len(shown) < len(clips):
+                batch = clips[len(shown) : len(shown) + 2 * self._threads]
+                make = self._whole if self._left > 0 else self._linked
+                shown += pool.map(make, batch)
+                self._left -= sum(one.size for one in shown[-len(batch) :])
+        return shown
+
+    def _whole(self, clip: tuple[Path | None, float | None]) -> Shown:
+        video, worst_s = clip
         if video is None:
-            return Shown(lost="The video was not kept.")
-        strip, poster = stills(video, worst_s)
-        film, lost = self._film(video)
-        return Shown(strip, poster, film, lost)
+            return Shown(lost=NOT_KEPT)
+        film = preview(video)
+        return Shown(*stills(video, worst_s), film, "" if film else "The video cannot be played.")
 
-    def _film(self, video: Path) -> tuple[str, str]:
-        film = preview(video) if self._left > 0 else ""
-        self._left -= len(film)
-        if film:
-            return film, ""
-        if self._left > 0:
-            return "", "The video cannot be played."
+    def _linked(self, clip: tuple[Path | None, float | None]) -> Shown:
+        video, worst_s = clip
+        if video is None:
+            return Shown(lost=NOT_KEPT)
+        poster = stills(video, worst_s, strip=False)[1]
         if self._beside is not None and video.resolve().is_relative_to(self._beside.resolve()):
             inside = video.resolve().relative_to(self._beside.resolve())
-            return quote(inside.as_posix()), ""
-        return "", f"To keep the page small, {video.name} is not in it."
+            return Shown(poster=poster, film=quote(inside.as_posix()))
+        return Shown(poster=poster, lost=f"To keep the page small, {video.name} is not in it.")
 
 
 def film_strip(video: Path, worst_s: float) -> str:
@@ -73,9 +92,9 @@ def film_strip(video: Path, worst_s: float) -> str:
     return stills(video, worst_s)[0]
 
 
-def stills(video: Path, worst_s: float | None) -> tuple[str, str]:
+def stills(video: Path, worst_s: float | None, strip: bool = True) -> tuple[str, str]:
     """(film strip, poster) as JPEG data URIs: the half second in the middle of the worst second,
-    and its first picture whole. Without `worst_s` no strip; empty if unreadable."""
+    and its first picture whole. No strip without `worst_s` or `strip`; empty if unreadable."""
     begin = 0.0 if worst_s is None else worst_s + 0.25
     pictures: list[np.ndarray] = []
     where: tuple[slice, slice] | None = None
@@ -83,8 +102,8 @@ def stills(video: Path, worst_s: float | None) -> tuple[str, str]:
     for at, picture in _frames(video):
         if at < begin - 1e-3:
             continue
-        poster = poster or _jpeg(_narrow(picture, PREVIEW_WIDTH), 70)
-        if worst_s is None:
+        poster = poster or _jpeg(_narrow(picture, POSTER_WIDTH), 70)
+        if worst_s is None or not strip:
             break
         where = where or lower_face(picture)
         part = picture[where]
@@ -92,7 +111,7 @@ def stills(video: Path, worst_s: float | None) -> tuple[str, str]:
         pictures.append(cv2.resize(part, (width, STRIP_HEIGHT), interpolation=cv2.INTER_AREA))
         if len(pictures) == STRIP_FRAMES:
             break
-    return _jpeg(np.hstack(pictures), 78) if pictures else "", poster
+    return _jpeg(np.hstack(pictures), 74) if pictures else "", poster
 
 
 def _narrow(picture: np.ndarray, width: int) -> np.ndarray:
@@ -113,7 +132,8 @@ def lower_face(picture: np.ndarray) -> tuple[slice, slice]:
         picture, 0, side - height, 0, side - width, cv2.BORDER_CONSTANT, value=(0, 0, 0)
     )
     try:
-        found = detect(square, 0.3)
+        with DETECTING:
+            found = detect(square, 0.3)
     except EngineError:  # no face model on this machine: the strip still shows the frames
         found = []
     if not found:

@@ -127,14 +127,14 @@ def timeline(clip: ClipResult, pcm: np.ndarray | None) -> str:
 
 
 def _waveform(pcm: np.ndarray, top: float = 0.0, height: float = 50.0) -> str:
-    """Peaks of 540 stretches of `pcm` [n], as one outline."""
-    count = TIMELINE // 2
+    """Peaks of 360 stretches of `pcm` [n], as one outline."""
+    count = TIMELINE // 3
     edges = np.linspace(0, len(pcm), count + 1).astype(int)
     peaks = np.array([np.abs(pcm[a:b]).max() if b > a else 0.0 for a, b in pairwise(edges)])
     peaks = peaks / max(float(peaks.max()), 1e-6) * height / 2
     middle = top + height / 2
-    up = [f"{2 * i},{middle - p:.1f}" for i, p in enumerate(peaks)]
-    down = [f"{2 * i},{middle + p:.1f}" for i, p in reversed(list(enumerate(peaks)))]
+    up = [f"{3 * i},{middle - p:.1f}" for i, p in enumerate(peaks)]
+    down = [f"{3 * i},{middle + p:.1f}" for i, p in reversed(list(enumerate(peaks)))]
     return f'<polygon class="wave" points="{" ".join(up + down)}"/>'
 
 

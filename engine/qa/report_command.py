@@ -21,6 +21,7 @@ from engine.qa.report import ClipResult
 from engine.qa.ruler_command import ruler_of
 from engine.qa.run_folder import RunFolder
 from engine.qa.tables import write_tables
+from engine.qa.workers import cores
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     page = Page(
         results, folder.run.set_version, folder.run.set_hash, comparison=comparison,
         ruler=ruler_of(folder.path, arguments.validation, arguments.models), beside=path.parent,
+        threads=cores(),
         video_of=lambda r: video_of(folder, _job(jobs, r)),
         sound_of=lambda r: sound_of(_job(jobs, r)),
     )  # fmt: skip

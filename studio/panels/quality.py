@@ -187,8 +187,11 @@ class QualityWindow(QualityLayout):
             self.table.select_clip(kept.clip)
         elif side is not None and side.refresh():
             self.table.selectRow(0)  # the worst
-        if self.baseline is not None and side is not None and side.refresh():
-            self._compare()
+        if self.baseline is not None and side is not None:
+            if side.refresh():
+                self._compare()
+            else:
+                self.comparison.say("No clip of this run is done: there is nothing to compare yet.")
         self._ask_ruler()
 
     def _fill_baselines(self) -> None:

@@ -233,7 +233,8 @@ class QualitySetup(QWidget):
             return
         chosen = set(self.chosen())
         seconds = sum(clip.seconds for clip in self.clips.clips if clip.id in chosen)
-        self.count.setText(f"{len(chosen)} clips, {seconds:.0f} s of speech")
+        clips = "1 clip" if len(chosen) == 1 else f"{len(chosen)} clips"
+        self.count.setText(f"{clips}, {seconds:.0f} s of speech")
         self.start.setEnabled(bool(chosen))
 
     def _speaker(self) -> str:

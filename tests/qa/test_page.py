@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import av
 import msgspec
 import numpy as np
+import pytest
 
 from engine.qa.limits import make_score
 from engine.qa.page import Page, hero, html, verdict_of
@@ -145,18 +146,20 @@ def test_numbers_have_no_minus_nothing() -> None:
     assert [number(v) for v in (-0.001, 0.125, -1.5, 240.0)] == ["0.00", "0.12", "-1.50", "240"]
 
 
-def test_films_over_the_budget_are_linked(tmp_path) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_films_over_the_budget_are_linked(tmp_path, threads) -> None:
     inside, outside = tmp_path / "run" / "videos 1" / "a.mp4", tmp_path / "b.mp4"
     for path in (inside, outside):
         write_film(path)
-    media = Media(tmp_path / "run", budget=1)
-    first = media.of(inside, 0.0)
+    asked = [(inside, 0.0)] * 2 * threads + [(inside, 0.0), (outside, 0.0), (None, None)]
+    shown = Media(tmp_path / "run", 1, threads).of_all(asked)
+    first, linked, lost, none = shown[0], *shown[2 * threads :]
     assert first.film.startswith("data:video/mp4;base64,") and first.strip and first.poster
-    second = media.of(inside, 0.0)
-    assert second.film == "videos%201/a.mp4" and second.poster == first.poster
-    third = media.of(outside, None)
-    assert (third.film, third.strip) == ("", "") and "b.mp4 is not in it" in third.lost
-    assert media.of(None, None).lost == "The video was not kept."
+    assert first.size == len(first.film) + len(first.strip)
+    assert linked.film == "videos%201/a.mp4" and not linked.strip
+    assert linked.poster == first.poster
+    assert (lost.film, lost.strip) == ("", "") and "b.mp4 is not in it" in lost.lost
+    assert none.lost == "The video was not kept."
 
 
 def write_film(path) -> None:

@@ -353,6 +353,15 @@ def test_the_verdict_is_the_headless_one(make, qtbot, monkeypatch, tmp_path):
     assert window.tabs.pages.currentWidget() is window.table
 
 
+def test_a_run_without_results_is_not_compared(make, two_runs, tmp_path):
+    make_run(tmp_path / "runs" / "New", {"a": None}, film=False)
+    window = make()
+    pick(window, "Best")
+    baseline(window, "Plain")
+    pick(window, "New")
+    assert "nothing to compare yet" in window.comparison.words.text()
+
+
 def test_runs_of_different_rulers_are_not_compared(make, two_runs, qtbot, tmp_path):
     path = next((tmp_path / "runs" / "Plain" / "results").rglob("a.json"))
     for file in path.parent.glob("*.json"):
