@@ -151,9 +151,10 @@ def _phone(span: PhoneSpan, scale: float) -> str:
 
 
 def _curve(values: Sequence[float], kind: str, scale: float) -> str:
-    """Opening 0..1 on the 24 fps grid, drawn between y = 178 (shut) and 84 (open)."""
+    """Opening 0..1 on the 24 fps grid, between y = 178 (shut) and 94 (open): 1.2 stays below the
+    phones."""
     points = [
-        f"{(i + 0.5) / FPS * scale:.1f},{178 - 94 * min(max(v, 0.0), 1.2):.1f}"
+        f"{(i + 0.5) / FPS * scale:.1f},{178 - 84 * min(max(v, 0.0), 1.2):.1f}"
         for i, v in enumerate(values)
     ]
     return f'<polyline class="{kind}" points="{" ".join(points)}"/>'

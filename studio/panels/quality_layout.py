@@ -1,6 +1,4 @@
-"""How the quality window is laid out: setup and runs at the left, clips in the middle, the picture
-at the right, the player's strip below. Widgets only; `quality.py` connects them.
-"""
+"""The quality window's parts and where they lie. Widgets only; `quality.py` connects them."""
 
 from __future__ import annotations
 
