@@ -64,9 +64,14 @@ class Media:
         with ThreadPoolExecutor(self._threads) as pool:
             while len(shown) < len(clips):
                 batch = clips[len(shown) : len(shown) + 2 * self._threads]
-                make = self._whole if self._left > 0 else self._linked
-                shown += pool.map(make, batch)
-                self._left -= sum(one.size for one in shown[-len(batch) :])
+                if self._left <= 0:
+                    shown += pool.map(self._linked, batch)
+                    continue
+                for clip, one in zip(batch, pool.map(self._whole, batch), strict=True):
+                    # What does not fit is made in vain, at most a batch: the page is then the
+                    # same whatever the number of threads.
+                    shown.append(one if self._left > 0 else self._linked(clip))
+                    self._left -= one.size
         return shown
 
     def _whole(self, clip: tuple[Path | None, float | None]) -> Shown:

@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="validation.json of `avatar-qa validate`; without, the run's or the shipped one",
     )
     parser.add_argument("--models", type=Path, help="folder of the face models")
-    parser.add_argument("--out", type=Path, help="the page (default: report.html in the run)")
+    parser.add_argument("--out", type=Path, help="the page (default: in the run's folder)")
     parser.add_argument("--junit", action="store_true", help="junit.xml too, for build servers")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         a, margins = side(arguments.baseline)
         comparison = compare(a, side(arguments.run)[0], margins)
     jobs = {(j.clip, j.configuration.name, j.seed): j for j in folder.run.jobs}
-    path = arguments.out or folder.path / "report.html"
+    path = arguments.out or folder.path / (f"report {chosen}.html" if chosen else "report.html")
     page = Page(
         results, folder.run.set_version, folder.run.set_hash, comparison=comparison,
         ruler=ruler_of(folder.path, arguments.validation, arguments.models), beside=path.parent,
@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_page(path, page)
-        write_tables(path.parent, results, arguments.junit)
+        # Beside the run the tables are of all of it: one configuration's would replace them.
+        whole = folder.results() if path.parent == folder.path else results
+        write_tables(path.parent, whole, arguments.junit)
     except OSError as error:
         problem = f"{path} cannot be written ({error.strerror})"
         raise EngineError("bad_input", problem, "name another file with --out") from error

@@ -140,3 +140,19 @@ def test_every_fault_has_words():
     assert len(set(said.values())) == len(said)
     assert not [name for name, text in said.items() if name == text]
     assert said["late -1"] == "mouth 1 frame early"
+
+
+def test_one_configurations_report_does_not_replace_the_whole_runs(tmp_path):
+    jobs = [Job("a", Configuration(n), 1, "s", "a.flac", "mira", "m.avatar") for n in ("x", "y")]
+    made = RunFolder.open(tmp_path / "run", RunFile(FORMAT, "r", "1", "h", "s", {}, jobs))
+    for job in jobs:
+        made.store(job, ClipResult("a", "s", configuration=job.configuration.name, seed=1))
+    run = str(made.path)
+    assert avatar_qa(["report", run], {}) == 0
+    both = (made.path / "results.csv").read_bytes()
+    assert avatar_qa(["report", f"{run}:x"], {}) == 0
+    assert (made.path / "report.html").is_file() and (made.path / "report x.html").is_file()
+    assert (made.path / "results.csv").read_bytes() == both
+    out = tmp_path / "elsewhere" / "page.html"
+    assert avatar_qa(["report", f"{run}:x", "--out", str(out)], {}) == 0
+    assert len((out.parent / "results.csv").read_text().splitlines()) == 2
