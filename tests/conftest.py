@@ -22,6 +22,7 @@ REAL_TIME = (
     "engine/test_security.py",
     "engine/test_ranks_live.py",
     "engine/test_ranks_cycles.py",
+    "qa/test_cluster.py",
 )
 
 

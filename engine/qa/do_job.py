@@ -6,6 +6,7 @@ process and on disk. Never raises for a bad clip. Knows nothing of other jobs.
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,6 +27,7 @@ from engine.qa.lse import SyncNet
 from engine.qa.render_clip import Weights, render_clip
 from engine.qa.report import ClipResult
 from engine.qa.run_folder import write_whole
+from engine.qa.same_code import drawing_code
 from engine.qa.score_clip import Labels, failed_clip, score_video
 from engine.qa.scores import Truth
 from engine.qa.sweep import gauge_of
@@ -87,7 +89,8 @@ def gauge_for(job: Job, bench: Bench) -> Gauge:
             picture, spec, bench.folders.cache, lambda done, what: None, lambda: False,
             bench.folders.models,
         )  # fmt: skip
-        path = bench.folders.cache / "gauges" / f"{character.key[:24]}-{job.scorer}.npz"
+        name = f"{character.key[:24]}-{job.scorer}-{drawing_code()[:12]}.npz"
+        path = bench.folders.cache / "gauges" / name
         found = read_gauge(path)
         if found is None:
             found = gauge_of(character.canvas, bench.folders.models)
@@ -100,10 +103,9 @@ def write_gauge(path: Path, gauge: Gauge) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     values = {f.name: getattr(gauge, f.name) for f in fields(gauge)}
     arrays = {name: np.asarray(v) for name, v in values.items() if v is not None}
-    part = path.with_suffix(".part.npz")
-    np.savez_compressed(part, **arrays)  # pyright: ignore[reportArgumentType]
-    write_whole(path, part.read_bytes())
-    part.unlink()
+    data = io.BytesIO()  # no file of one name: two processes may sweep the same face at once
+    np.savez_compressed(data, **arrays)  # pyright: ignore[reportArgumentType]
+    write_whole(path, data.getvalue())
 
 
 def read_gauge(path: Path) -> Gauge | None:

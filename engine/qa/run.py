@@ -8,7 +8,8 @@ reports or comparisons.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
+DoAll = Callable[[Sequence[Task], int, Tools], Generator[tuple[Job, ClipResult], None, None]]
 VIDEO_ONLY = Configuration("videos", model="", drive="video")
 
 
@@ -116,9 +118,11 @@ def run(
     again: Iterable[str] = (),
     retry_failed: bool = False,
     stop: Callable[[], bool] = lambda: False,
+    do: DoAll = do_all,
 ) -> list[ClipResult]:
     """Does what is not done yet; `again` names clips to do anew. All results, in order.
 
+    `do` makes them: processes of this machine, or a cluster's (see `engine.qa.cluster`).
     `stop` is asked after each clip: what is under way then is dropped and done by the next run.
     """
     waiting = folder.waiting(again, retry_failed)
@@ -126,12 +130,13 @@ def run(
     before = total - len(waiting)
     failed = sum(bool(result.failed) for result in folder.results())
     tasks = [Task(job, str(folder.video_file(job))) for job in waiting]
-    for count, (job, result) in enumerate(do_all(tasks, workers, tools), 1):
-        folder.store(job, result)
-        failed += bool(result.failed)
-        rate = count / (time.monotonic() - begun)
-        left = (len(waiting) - count) / rate
-        tell(Progress(before + count, total, failed, rate * 60, left, job, result))
-        if stop():
-            break
+    with closing(do(tasks, workers, tools)) as results:  # ends its workers also on Ctrl-C
+        for count, (job, result) in enumerate(results, 1):
+            folder.store(job, result)
+            failed += bool(result.failed)
+            rate = count / (time.monotonic() - begun)
+            left = (len(waiting) - count) / rate
+            tell(Progress(before + count, total, failed, rate * 60, left, job, result))
+            if stop():
+                break
     return folder.results()

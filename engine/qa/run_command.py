@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from engine.errors import EngineError
 from engine.folders import Folders
 from engine.progress_line import ProgressLine
 from engine.qa.clip_set import ASSETS_QA, ClipSet, load_set
+from engine.qa.cluster import check_spreadable, on_cluster
 from engine.qa.jobs import DRIVES, Configuration
 from engine.qa.lse import load_syncnet
 from engine.qa.report import PRIMARY, ClipResult
@@ -28,7 +30,7 @@ from engine.qa.run_folder import RunFolder
 from engine.qa.run_models import check_models, plain_name, processes
 from engine.qa.scorer import scorer_hash
 from engine.qa.user_clips import load_folder
-from engine.qa.workers import Tools
+from engine.qa.workers import Tools, do_all
 
 SHOWN = (PRIMARY, "offset", "r0", "bilabial", "pause_shut")  # of the summary
 STOPPED = 130
@@ -63,6 +65,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, default=0,
         help="processes; 0 is one a core, or one alone for video models",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ray", metavar="ADDRESS",
+        help="do it on the cores of a Ray cluster: HOST:PORT or auto. This machine must be a node "
+        "of it, and each node set up as this one; clips, characters, face models and SyncNet "
+        "weights are sent, video models are not. For rhubarb and headaudio their packages must be "
+        "in each node's own cache folder. --workers 0 is all its cores",
     )  # fmt: skip
     parser.add_argument("--no-videos", action="store_true", help="keep no rendered video")
     parser.add_argument("--syncnet", type=Path, help="SyncNet weights: adds LSE-C and LSE-D")
@@ -130,8 +139,12 @@ def run_command(options: argparse.Namespace, cache: Path) -> int:
     """Raises EngineError."""
     options.checkpoints = named_checkpoints(options)
     configurations = configurations_of(options)
+    if options.ray:
+        check_spreadable(configurations)
     check_models(configurations, Folders(cache, options.models, options.checkpoints))
     workers = processes(configurations, options.workers)
+    if options.ray and not options.workers:
+        workers = 0  # all cores of the cluster
     clips = clips_of(options)
     syncnet = load_syncnet(options.syncnet) if options.syncnet else None
     scorer = scorer_hash(clips.hash, options.models, syncnet.sha256 if syncnet else "")
@@ -139,26 +152,29 @@ def run_command(options: argparse.Namespace, cache: Path) -> int:
         clips, configurations, seeds_of(options.seeds), scorer, options.out,
         options.name, not options.no_videos,
     )  # fmt: skip
-    folder = RunFolder.open(options.out, wanted)
     tools = Tools(
         str(cache), str(options.models or ""), str(options.syncnet or ""),
         tuple(map(str, options.checkpoints)),
     )  # fmt: skip
     line = ProgressLine()
-    try:
-        results = run(
-            folder, tools, workers, lambda p: line.show(said(p), at_once=True),
-            options.again, options.retry_failed,
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        line.end()
+    with on_cluster(options.ray) if options.ray else nullcontext(do_all) as do:
+        folder = RunFolder.open(options.out, wanted)
+        try:
+            results = run(
+                folder, tools, workers, lambda p: line.show(said(p), at_once=True),
+                options.again, options.retry_failed, do=do,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            results = None
+        finally:
+            line.end()
+    if results is None:
         done = len(folder.results())
         print(  # noqa: T201
             f"avatar-qa: stopped with {done} of {len(wanted.jobs)} done; the same command goes on",
             file=sys.stderr,
         )
         return STOPPED
-    line.end()
     table = summary(results)
     if options.json:
         print(msgspec.json.encode({"out": str(options.out), **table}).decode())  # noqa: T201

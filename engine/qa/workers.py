@@ -8,11 +8,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,6 +21,9 @@ from engine.__main__ import THREAD_VARIABLES
 from engine.errors import EngineError
 from engine.qa.jobs import Job
 from engine.qa.report import ClipResult
+
+if TYPE_CHECKING:  # numpy is imported after the thread variables are set
+    from engine.qa.do_job import Bench
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -46,32 +50,47 @@ class _Worker:
 def work(pipe: Connection, told: bytes) -> None:
     """The body of a worker process: tasks in, results out, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends it
-    for name in THREAD_VARIABLES:  # before numpy: the processes fill the cores
-        os.environ.setdefault(name, "1")
-    import cv2
-
-    from engine.folders import Folders
-    from engine.qa.do_job import Bench, do_job
-    from engine.qa.lse import load_syncnet
-
-    cv2.setNumThreads(1)
-    tools = msgspec.json.decode(told, type=Tools)
-    checkpoints = tuple(map(Path, tools.checkpoints))
-    folders = Folders(Path(tools.cache), Path(tools.models) if tools.models else None, checkpoints)
-    bench = Bench(folders, load_syncnet(Path(tools.syncnet)) if tools.syncnet else None)
+    one_core()
+    bench = start_bench(msgspec.json.decode(told, type=Tools))
     while True:
         try:
             task = msgspec.json.decode(pipe.recv_bytes(), type=Task)
         except (EOFError, OSError):  # closed, or closed with an answer on its way
             return
         try:
-            result = do_job(task.job, Path(task.video), bench)
-        except Exception as error:  # the top of the process: the run goes on
-            result = failed(task.job, f"the scorer failed: {type(error).__name__}: {error}")
-        try:
-            pipe.send_bytes(msgspec.json.encode(result))
+            pipe.send_bytes(msgspec.json.encode(do_task(task, bench)))
         except OSError:
             return
+
+
+def one_core() -> None:
+    """For a process that shares the cores with its like. Before numpy is imported."""
+    for name in THREAD_VARIABLES:
+        os.environ.setdefault(name, "1")
+
+
+def start_bench(tools: Tools) -> Bench:
+    """Raises EngineError for SyncNet weights that are none."""
+    import cv2
+
+    from engine.folders import Folders
+    from engine.qa.do_job import Bench
+    from engine.qa.lse import load_syncnet
+
+    cv2.setNumThreads(1)
+    checkpoints = tuple(map(Path, tools.checkpoints))
+    folders = Folders(Path(tools.cache), Path(tools.models) if tools.models else None, checkpoints)
+    return Bench(folders, load_syncnet(Path(tools.syncnet)) if tools.syncnet else None)
+
+
+def do_task(task: Task, bench: Bench) -> ClipResult:
+    """Never raises: a fault of ours fails its clip, and the run goes on."""
+    from engine.qa.do_job import do_job
+
+    try:
+        return do_job(task.job, Path(task.video), bench)
+    except Exception as error:  # the top of the process
+        return failed(task.job, f"the scorer failed: {type(error).__name__}: {error}")
 
 
 def failed(job: Job, why: str) -> ClipResult:
@@ -81,7 +100,9 @@ def failed(job: Job, why: str) -> ClipResult:
     )  # fmt: skip
 
 
-def do_all(tasks: Sequence[Task], count: int, tools: Tools) -> Iterator[tuple[Job, ClipResult]]:
+def do_all(
+    tasks: Sequence[Task], count: int, tools: Tools
+) -> Generator[tuple[Job, ClipResult], None, None]:
     """Every task's result as it is done, by `count` processes; those end with the iterator."""
     waiting = list(reversed(tasks))
     workers = [_start(tools) for _ in range(min(count, len(tasks)))]
