@@ -149,7 +149,7 @@ def is_right(row: PlantedRow) -> bool:
 def verdict_words(row: PlantedRow) -> str:
     """What the ruler said of it; "worse" is right for every fault."""
     if row.fault == REFERENCE:
-        return "as good as itself" if is_right(row) else f"missed: {row.verdict}"
+        return "no worse" if is_right(row) else f"missed: {row.verdict}"
     return "worse" if is_right(row) else f"missed: {row.verdict}"
 
 

@@ -31,6 +31,7 @@ from studio.widgets.buttons import label, plain, restyle, rule
 
 HEADINGS = ("What was planted", "Frames late", "Found", "Within 1", "Score", "Verdict")
 RIGHT = (1, 2, 3)
+IN_TABLE = " is worse"  # checks that say again what a row of the table says
 ASKING = "Looking for the check of this ruler…"
 
 
@@ -123,7 +124,8 @@ class QualityRuler(QScrollArea):
         )
         good = [check for check in validation.checks if check.passed]
         if good:
-            self._add_checks(f"{len(good)} checks passed", good)
+            title = f"{len(good)} checks passed, the verdicts above among them"
+            self._add_checks(title, [c for c in good if not c.name.endswith(IN_TABLE)])
         for note in validation.notes:
             self._add_text(f"{note[:1].upper()}{note[1:]}.", "caption")
 

@@ -29,7 +29,11 @@ def validation(scorer: str, passed: bool = True) -> Validation:
         row("reference", 0.0, 0.1, Verdict.SAME), row("late -3", -3.0, -2.9, Verdict.WORSE),
         row("frozen shut", None, None, Verdict.UNDECIDED),
     ]  # fmt: skip
-    checks = [Check("same twice", True, "yes"), Check("frozen is worse", passed, "0.25 of 0.8")]
+    checks = [
+        Check("same twice", True, "yes"),
+        Check("late -3 is worse", True, "in the table"),
+        Check("frozen is worse", passed, "0.25 of 0.8"),
+    ]
     return Validation(scorer, False, rows, checks, [], [])
 
 
@@ -60,7 +64,7 @@ def test_it_shows_what_was_planted_and_found(window, qtbot):
     assert not window.belief.process.is_running, "nobody looks yet"
     window.tabs.bar.setCurrentIndex(RULER)
     wait(window, qtbot)
-    assert window.ruler.head.text() == "The ruler falls short in 1 of 2 checks."
+    assert window.ruler.head.text() == "The ruler falls short in 1 of 3 checks."
     assert window.ruler.head.property("tone") == "danger"
     assert window.ruler.words.text().startswith("Measured with this very ruler.")
     shown = texts(window)
@@ -68,6 +72,7 @@ def test_it_shows_what_was_planted_and_found(window, qtbot):
     assert shown[at + 1 : at + 5] == ["-3", "-2.90", "9 of 9", "worse"]
     assert "missed: undecided" in shown, "a frozen mouth that was not called worse"
     assert shown.index("frozen is worse: 0.25 of 0.8") < at < shown.index("same twice: yes")
+    assert not [text for text in shown if "in the table" in text]
     bar = window.ruler.body.findChildren(ScoreBar)[0].grab().toImage()
     accent = theme.COLORS["accent"]
     row = [bar.pixelColor(x, bar.height() // 2).name() for x in range(bar.width())]
