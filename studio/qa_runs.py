@@ -39,6 +39,10 @@ class Job:
     def key(self) -> tuple[str, int]:
         return self.clip, self.seed
 
+    def place(self, folder: Path) -> str:
+        """What the command calls this job of the run in `folder`: CONFIGURATION/seedN/CLIP."""
+        return self.result_file.relative_to(folder / "results").as_posix().removesuffix(".json")
+
 
 @dataclass(slots=True)
 class Side:

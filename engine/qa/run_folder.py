@@ -87,16 +87,19 @@ class RunFolder:
 
     def waiting(self, again: Iterable[str] = (), failed: bool = False) -> list[Job]:
         """Jobs without a result; clips named in `again`, or all `failed` ones, are forgotten first.
+        `again` names a clip, or one job of it as CONFIGURATION/seedN/CLIP.
 
         Raises EngineError("bad_input") for a clip that the run has not.
         """
         wanted = set(again)
-        if unknown := wanted - {job.clip for job in self.run.jobs}:
+        known = {name for job in self.run.jobs for name in (job.clip, job.place.as_posix())}
+        if unknown := wanted - known:
             problem = f"the run has no clip {sorted(unknown)[0]!r}"
             raise EngineError("bad_input", problem, "its clips are listed in run.json")
         for job in self.run.jobs:
             done = self.result(job)
-            if job.clip in wanted or (failed and done is not None and done.failed):
+            named = job.clip in wanted or job.place.as_posix() in wanted
+            if named or (failed and done is not None and done.failed):
                 self.forget(job)
         return [job for job in self.run.jobs if self.result(job) is None]
 

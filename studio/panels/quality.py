@@ -125,9 +125,10 @@ class QualityWindow(QualityLayout):
             self._again([])
 
     def run_clip_again(self) -> None:
+        """This row alone: a clip may be there in seven configurations and three seeds."""
         job = self.table.current
-        if job is not None:
-            self._again(["--again", job.clip])
+        if job is not None and self.side is not None:
+            self._again(["--again", job.place(self.side.folder)])
 
     def _again(self, more: list[str]) -> None:
         assert self.side is not None

@@ -62,6 +62,14 @@ def test_one_clip_can_be_done_anew(folder):
         folder.waiting(again=["z"])
 
 
+def test_one_seed_of_a_clip_can_be_done_anew(folder):
+    for each in folder.run.jobs:
+        folder.store(each, ClipResult(each.clip, "ruler", seed=each.seed))
+    assert [(j.clip, j.seed) for j in folder.waiting(again=["a/seed2/x"])] == [("x", 2)]
+    with pytest.raises(EngineError, match="has no clip 'a/seed3/x'"):
+        folder.waiting(again=["a/seed3/x"])
+
+
 @pytest.mark.parametrize(
     ("other", "word"),
     [

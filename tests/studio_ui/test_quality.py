@@ -261,7 +261,7 @@ def test_a_clip_that_was_rendered_anew_is_read_anew(make, two_runs, qtbot, monke
     asked: list[list[str]] = []
     monkeypatch.setattr(window.run_process, "start", lambda arguments: asked.append(arguments))
     window.head.retry.click()
-    assert asked[0][0] == "run" and asked[0][-3:] == ["--again", "a", "--json"]
+    assert asked[0][0] == "run" and asked[0][-3:] == ["--again", "portrait/seed1/a", "--json"]
     assert asked[0][asked[0].index("--only") + 1 :][:3] == ["a", "b", "c"]
     assert window.player.b is not None
     write_film(window.player.b.video, blue=True)
