@@ -31,7 +31,8 @@ from engine.qa.workers import Task, Tools, failed
 
 TRIES = 3
 POLL_S = 2.0  # between looks for new nodes
-IDLE_S = 60.0  # without any worker that could do something
+IDLE_S = 180.0  # without any worker that could do something: cores are taken, imports are slow
+NOTICE_S = 20.0
 LEAVE_S = 3.0
 
 Done = tuple[Job, ClipResult]
@@ -96,7 +97,7 @@ class _Crew:
         self._kit = pack_tools(tools, self._store) if tasks else (b"", [])
         more = ("torch",) if tools.syncnet else ()
         self._here = identity(Path(tools.models) if tools.models else None, more)
-        self._heard = time.monotonic()
+        self._heard, self._noticed = time.monotonic(), False
 
     @property
     def unfinished(self) -> bool:
@@ -110,11 +111,19 @@ class _Crew:
         answered = self._door.wait(list(calls), POLL_S)
         done = [found for call in answered if (found := self._settle(calls[call])) is not None]
         if answered or any(hand.ready for hand in self._hands):
-            self._heard = time.monotonic()
-        elif time.monotonic() - self._heard > IDLE_S:
+            self._heard, self._noticed = time.monotonic(), False
+        else:
+            self._idle(time.monotonic() - self._heard)
+        return done
+
+    def _idle(self, seconds: float) -> None:
+        """Nobody works: says so once, and gives up in the end."""
+        if seconds > IDLE_S:
             problem = f"no core of the cluster became free in {IDLE_S:g} s"
             raise EngineError("timeout", problem, GO_ON)
-        return done
+        if seconds > NOTICE_S and not self._noticed:
+            self._noticed = True
+            LOG.warning("no worker has started yet: waiting %g s for a free core", IDLE_S)
 
     def _recruit(self) -> None:
         """A worker on each free core as long as there is something to do for it."""

@@ -1,7 +1,8 @@
 """The only door to Ray: a connection, its nodes, bytes put for them, workers on their cores.
 
 Ray itself serialises with cloudpickle inside a cluster: whoever is in it may run code on all of it,
-so name only one that you trust. What we hand it are bytes. Knows nothing of jobs.
+so name only one that you trust. What we hand it are bytes. Where a cluster's head dies, Ray ends
+this process after 60 s with a line of its own. Knows nothing of jobs.
 """
 
 from __future__ import annotations

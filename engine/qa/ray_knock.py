@@ -13,7 +13,9 @@ from engine.errors import first_line
 
 # No usage is told to anybody, and what Ray would print on stdout (of a lost node: 40 lines of its
 # log) is not printed: we say ourselves what is lost.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".*"}
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "1", "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",
+}  # fmt: skip
 
 
 def main(address: str) -> int:

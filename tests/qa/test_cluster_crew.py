@@ -230,11 +230,14 @@ def test_no_node_that_can_be_used_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("machines", [[], nodes(1)])
-def test_a_cluster_without_a_free_core_is_one_line(tmp_path, machines, monkeypatch):
+def test_a_cluster_without_a_free_core_is_one_line(tmp_path, machines, monkeypatch, said_aloud):
     monkeypatch.setattr(cluster, "POLL_S", 0.01)
+    monkeypatch.setattr(cluster, "NOTICE_S", -1.0)
+    monkeypatch.setattr(cluster, "IDLE_S", 0.3)
     door = Door(machines, full={"n0"})
     with pytest.raises(EngineError, match="no core of the cluster became free"):
         done(door, tasks(tmp_path, 3))
+    assert len(said_aloud) == 1 and "waiting" in said_aloud[0]
 
 
 def test_another_processor_is_told_and_used(tmp_path, said_aloud):
