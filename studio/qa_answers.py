@@ -18,6 +18,8 @@ from studio.qa_runs import Side
 
 Pair = tuple[Side, Side]
 
+REPORT_SAYS = "pictures of "
+
 
 class QaAnswers(QObject):
     """`refused(why)` comes instead of `compared` (compare) or `report_failed` (report)."""
@@ -26,11 +28,13 @@ class QaAnswers(QObject):
     refused = Signal(str)
     reported = Signal(object)  # the page's Path
     report_failed = Signal(str)
+    report_said = Signal(str)  # how far the report is, in words
 
     def __init__(self, command: Sequence[str] | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.process = QaProcess(command, self)
         self.process.ended.connect(self._on_ended)
+        self.process.said.connect(self._on_said)
         self._pair: Pair | None = None  # under way; None: a report is
         self._next: Pair | None = None
 
@@ -57,6 +61,10 @@ class QaAnswers(QObject):
         more = ["--baseline", baseline.argument] if baseline is not None else []
         self.process.start(["report", side.argument, *more, "--json"])
         return True
+
+    def _on_said(self, line: str) -> None:
+        if self._pair is None and line.startswith(REPORT_SAYS):
+            self.report_said.emit(line)
 
     def _on_ended(self, _status: int, out: str, why: str) -> None:
         pair = self._pair

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,20 +58,27 @@ class Media:
         self._left = budget
         self._threads = threads
 
-    def of_all(self, clips: Sequence[tuple[Path | None, float | None]]) -> list[Shown]:
-        """Of (video, start of the worst second) each; FFmpeg works outside Python's lock."""
+    def of_all(
+        self,
+        clips: Sequence[tuple[Path | None, float | None]],
+        made: Callable[[int], None] = lambda more: None,
+    ) -> list[Shown]:
+        """Of (video, start of the worst second) each; FFmpeg works outside Python's lock. `made`
+        is told how many more are ready."""
         shown: list[Shown] = []
         with ThreadPoolExecutor(self._threads) as pool:
             while len(shown) < len(clips):
                 batch = clips[len(shown) : len(shown) + 2 * self._threads]
                 if self._left <= 0:
                     shown += pool.map(self._linked, batch)
+                    made(len(batch))
                     continue
                 for clip, one in zip(batch, pool.map(self._whole, batch), strict=True):
                     # What does not fit is made in vain, at most a batch: the page is then the
                     # same whatever the number of threads.
                     shown.append(one if self._left > 0 else self._linked(clip))
                     self._left -= one.size
+                made(len(batch))
         return shown
 
     def _whole(self, clip: tuple[Path | None, float | None]) -> Shown:

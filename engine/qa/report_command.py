@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -22,6 +25,8 @@ from engine.qa.ruler_command import ruler_of
 from engine.qa.run_folder import RunFolder
 from engine.qa.tables import write_tables
 from engine.qa.workers import cores
+
+SAY_EVERY_S = 2.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         ruler=ruler_of(folder.path, arguments.validation, arguments.models), beside=path.parent,
         threads=cores(),
         video_of=lambda r: video_of(folder, _job(jobs, r)),
-        sound_of=lambda r: sound_of(_job(jobs, r)),
+        sound_of=lambda r: sound_of(_job(jobs, r)), made=progress_of(len(results)),
     )  # fmt: skip
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +74,23 @@ def run(arguments: argparse.Namespace) -> int:
     said = {"page": str(path), "clips": len(results)}
     print(msgspec.json.encode(said).decode() if arguments.json else str(path))  # noqa: T201
     return 0
+
+
+def progress_of(of: int) -> Callable[[int], None]:
+    """Counts clips and says on stderr, at most every SAY_EVERY_S, how many have their pictures."""
+    done, begun, said = 0, time.monotonic(), time.monotonic()
+
+    def made(more: int) -> None:
+        nonlocal done, said
+        done += more
+        now = time.monotonic()
+        if now - said >= SAY_EVERY_S:
+            said = now
+            left_s = (now - begun) * (of - done) / done
+            line = f"pictures of {done} of {of} clips, about {left_s:.0f} s left"
+            print(line, file=sys.stderr)  # noqa: T201
+
+    return made
 
 
 def folder_of(name: str) -> tuple[RunFolder, str]:

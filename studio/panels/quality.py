@@ -89,6 +89,7 @@ class QualityWindow(QualityLayout):
         self.answers.refused.connect(lambda why: self.comparison.say(why, "danger"))
         self.answers.reported.connect(self._on_reported)
         self.answers.report_failed.connect(self._on_report_failed)
+        self.answers.report_said.connect(self._on_report_said)
         self.tabs.bar.currentChanged.connect(lambda _: self._ask_ruler())
         self.ruler.other.clicked.connect(self._choose_validation)
         self.belief.answered.connect(self.ruler.show_ruler)
@@ -311,6 +312,9 @@ class QualityWindow(QualityLayout):
         self.head.note.say([])
         self._show_buttons()
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+
+    def _on_report_said(self, line: str) -> None:
+        self.head.note.say([f"Writing the report: {line}"], "info")
 
     def _on_report_failed(self, why: str) -> None:
         self.head.note.say([why], "danger")

@@ -152,7 +152,9 @@ def test_films_over_the_budget_are_linked(tmp_path, threads) -> None:
     for path in (inside, outside):
         write_film(path)
     asked = [(inside, 0.0), (inside, 0.0), (outside, 0.0), (None, None)]
-    shown = Media(tmp_path / "run", 1, threads).of_all(asked)
+    told: list[int] = []
+    shown = Media(tmp_path / "run", 1, threads).of_all(asked, told.append)
+    assert sum(told) == len(asked)
     first, linked, lost, none = shown
     assert first.film.startswith("data:video/mp4;base64,") and first.strip and first.poster
     assert first.size == len(first.film) + len(first.strip)
