@@ -168,6 +168,19 @@ def test_a_loss_within_the_rerun_band_is_not_called_worse(clips):
     assert found.verdict is Verdict.UNDECIDED
 
 
+def with_dynamics(found: list[ClipResult], value: float) -> list[ClipResult]:
+    score = make_score("dynamics", value)
+    return [msgspec.structs.replace(r, scores=[*r.scores, score]) for r in found]
+
+
+@pytest.mark.parametrize(("wide", "usual", "said"), [(1.3, 1.0, "no worse"), (1.3, 0.8, "worse")])
+def test_opening_beyond_the_full_range_is_no_gain(clips, wide, usual, said):
+    """A that shouts every vowel does not make B worse, unless B lacks range itself."""
+    a, b = with_dynamics(results(clips), wide), with_dynamics(results(clips), usual)
+    found = next(d for d in compare(a, b).differences if d.name == "dynamics")
+    assert found.verdict is (Verdict.SAME if said == "no worse" else Verdict.WORSE)
+
+
 def test_different_scorers_are_refused(clips):
     with pytest.raises(EngineError, match="2 different scorers"):
         compare(results(clips), results(clips, scorer="t"))
