@@ -31,7 +31,7 @@ AGAINST, RESULT = len(BASE) + len(SCORES), len(BASE) + len(SCORES) + 1
 COUNT = RESULT + 1
 SORT = Qt.ItemDataRole.UserRole
 ALIGN = {True: theme.ALIGN_RIGHT, False: theme.ALIGN_LEFT}
-WIDTHS = (190, 96, 64, 56, 54, 52, 58, 60, 56, 70)
+WIDTHS = (190, 96, 64, 56, 54, 52, 58, 60, 68, 70)
 ROOT = QModelIndex()
 
 
@@ -185,6 +185,7 @@ class QualityTable(QTableView):
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
         self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the seed stands at a clip's end
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(28)
         header = self.horizontalHeader()

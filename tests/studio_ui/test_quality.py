@@ -319,6 +319,8 @@ def test_a_and_b_show_the_same_moment(make, two_runs, qtbot):
     player.ab.click()
     assert [p.side for p in player.pictures.panes] == ["B"]
     assert not window.table.isColumnHidden(AGAINST)
+    wide = window.table.fontMetrics().horizontalAdvance("+0.60") + 24  # the style's padding
+    assert window.table.columnWidth(AGAINST) >= wide
     assert cells(window, AGAINST) == ["–", "+0.60", "+0.60"]
 
 
