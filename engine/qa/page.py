@@ -190,7 +190,7 @@ def _comparison(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
     head = "<tr>" + "".join(
-        f"<th{' class=text' if i in (0, 6) else ''}>{t}</th>"
+        f"<th{' class=text' if i in (0, 6, 7) else ''}>{t}</th>"
         for i, t in enumerate(
             ("score", "clips", "B minus A, + better", "95 % interval", "margin", "rerun band",
              "verdict", "to decide it")
