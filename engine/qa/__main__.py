@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.__main__ import THREAD_VARIABLES
 from engine.errors import EngineError
+from engine.qa.workers import one_core
 
 # command -> module with add_options(parser) and, given the options and the cache folder, an action
 COMMANDS = {
@@ -26,9 +26,7 @@ COMMANDS = {
 
 
 def main() -> int:
-    # One thread a process: the processes fill the cores. Not a default, since two BLAS threads add
-    # in another order, which moves landmarks by up to 0.09 px: same input, same numbers.
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    one_core()
     return run(sys.argv[1:], os.environ)
 
 

@@ -22,6 +22,7 @@ from engine.speech.encoded import PHONE_INDEX, PHONES
 FORMAT = 1
 SILENCE = PHONE_INDEX["SIL"]
 SHORTEST_PAUSE = SAMPLE_RATE // 5  # samples: 200 ms
+Row = tuple[str, int, int]  # a phone, its start and end in samples
 
 
 class AlignmentFile(msgspec.Struct, kw_only=True):
@@ -68,10 +69,14 @@ class Alignment:
         return np.array([PHONE_INDEX[name] for name in self.names], np.int64)
 
     @property
+    def rows(self) -> list[Row]:
+        """Name, start and end of each phone."""
+        return list(zip(self.names, self.starts.tolist(), self.ends.tolist(), strict=True))
+
+    @property
     def phones(self) -> list[Phone]:
         """The same in seconds, as motion and metrics take it."""
-        bounds = zip(self.names, self.starts.tolist(), self.ends.tolist(), strict=True)
-        return [Phone(name, a / SAMPLE_RATE, b / SAMPLE_RATE) for name, a, b in bounds]
+        return [Phone(name, a / SAMPLE_RATE, b / SAMPLE_RATE) for name, a, b in self.rows]
 
     def at(self, samples: np.ndarray) -> np.ndarray:
         """[N] int: the phone (index into PHONES) at each sample time; SIL outside the clip."""
@@ -101,21 +106,19 @@ class Alignment:
 
     def moved(self, by: int) -> Alignment:
         """The same phones `by` samples later; what leaves the clip is cut, the rest is silence."""
-        rows = [
-            (n, int(a) + by, int(b) + by)
-            for n, a, b in zip(self.names, self.starts, self.ends, strict=True)
-        ]
+        rows = [(name, a + by, b + by) for name, a, b in self.rows]
         words = tuple(replace(w, start=w.start + by, end=w.end + by) for w in self.words)
-        return replace(alignment_of(rows, words, self.samples), **self._origin())
+        return self.with_rows(rows, words, self.samples)
 
-    def _origin(self) -> dict[str, Any]:
-        names = ("aligner", "aligner_version", "exact", "cross_check")
-        return {name: getattr(self, name) for name in names}
+    def with_rows(self, rows: Iterable[Row], words: tuple[Word, ...], samples: int) -> Alignment:
+        """Other times from the same aligner. Raises EngineError as `alignment_of`."""
+        return replace(
+            alignment_of(rows, words, samples), aligner=self.aligner,
+            aligner_version=self.aligner_version, exact=self.exact, cross_check=self.cross_check,
+        )  # fmt: skip
 
 
-def alignment_of(
-    rows: Iterable[tuple[str, int, int]], words: tuple[Word, ...], samples: int
-) -> Alignment:
+def alignment_of(rows: Iterable[Row], words: tuple[Word, ...], samples: int) -> Alignment:
     """Phones in order, cut to the clip and with gaps filled by silence.
 
     Raises:
@@ -172,7 +175,6 @@ def _damaged(path: Path, reason: str) -> EngineError:
 
 def write_alignment(path: Path, clip: str, alignment: Alignment) -> None:
     """The JSON of `clip`, one phone a line so that changes can be read."""
-    bounds = zip(alignment.names, alignment.starts, alignment.ends, strict=True)
     data = AlignmentFile(
         format=FORMAT,
         clip=clip,
@@ -182,7 +184,7 @@ def write_alignment(path: Path, clip: str, alignment: Alignment) -> None:
         aligner_version=alignment.aligner_version,
         exact=alignment.exact,
         words=[(w.text, w.start, w.end) for w in alignment.words],
-        phones=[(name, int(a), int(b)) for name, a, b in bounds],
+        phones=alignment.rows,
         cross_check=alignment.cross_check,
     )
     text = msgspec.json.format(msgspec.json.encode(data), indent=0).decode()

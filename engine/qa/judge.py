@@ -14,9 +14,9 @@ import numpy as np
 from engine.qa.compare import compare
 from engine.qa.faults import FAULTS, Fault
 from engine.qa.report import Check, ClipResult, PlantedRow, Verdict
+from engine.qa.report_ruler import REFERENCE
 from engine.qa.statistics import LEAST_CLIPS
 
-REFERENCE = "reference"
 JUDGED = "test"
 # What the ruler must do, fixed before the test split was looked at but for what says otherwise.
 LEAST_RECOVERED = 0.95  # share of planted offsets found within a frame by the phones

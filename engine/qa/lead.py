@@ -21,7 +21,7 @@ from engine.protocol.character_file import read_character
 from engine.qa.clip_set import Clip, load_set
 from engine.qa.expected import expected_opening, frame_times
 from engine.qa.faults import LEAD_S, Subject, driven
-from engine.qa.measured import INNER_LIPS
+from engine.qa.gauge import lip_gap
 from engine.qa.mouth_scores import spoken
 from engine.qa.offset import lag
 from engine.qa.ridge import movements, predicted, ridge_lag
@@ -49,8 +49,7 @@ def late_of(clip: Clip, seed: int, lead_s: float) -> Late | None:
     points = np.stack([renderer.pose(token).points[:, :2] for token in tokens]).astype(np.float64)
     moves, times = movements(points), frame_times(len(tokens))
     part = spoken(truth.phones, len(tokens))
-    gaps = [np.linalg.norm(points[:, low] - points[:, up], axis=1) for up, low in INNER_LIPS]
-    first = lag(np.mean(gaps, 0)[part], expected_opening(truth.phones, times)[part])
+    first = lag(lip_gap(points)[part], expected_opening(truth.phones, times)[part])
     second = ridge_lag(moves, predicted(truth.pcm, times))
     return None if first is None or second is None else (first.late, second.late)
 

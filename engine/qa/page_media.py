@@ -99,11 +99,6 @@ class Media:
         return Shown(poster=poster, lost=f"To keep the page small, {video.name} is not in it.")
 
 
-def film_strip(video: Path, worst_s: float) -> str:
-    """A JPEG data URI of the half second in the middle of the worst second; empty if unreadable."""
-    return stills(video, worst_s)[0]
-
-
 def stills(video: Path, worst_s: float | None, strip: bool = True) -> tuple[str, str]:
     """(film strip, poster) as JPEG data URIs: the half second in the middle of the worst second,
     and its first picture whole. No strip without `worst_s` or `strip`; empty if unreadable."""

@@ -6,6 +6,7 @@ from html import escape
 
 from engine.qa.report import Check, PlantedRow, Validation
 from engine.qa.report_ruler import (
+    REFERENCE,
     SPLITS,
     Ruler,
     Standing,
@@ -93,8 +94,8 @@ def _rows(split: str, rows: list[PlantedRow]) -> str:
 def _row(row: PlantedRow) -> str:
     offset, within = found_words(row)
     mean = mean_headline(row)
-    tone = "" if row.fault == "reference" else "good" if is_right(row) else "bad"
-    below = "–" if row.fault == "reference" else f"{row.ranked_below_reference:.0%}"
+    tone = "" if row.fault == REFERENCE else "good" if is_right(row) else "bad"
+    below = "–" if row.fault == REFERENCE else f"{row.ranked_below_reference:.0%}"
     miss = " bad" if row.planted_late is not None and row.offset_within_1 < row.clips else ""
     return (
         f"<tr><td>{escape(fault_words(row.fault))}</td><td>{planted_words(row)}</td>"

@@ -46,7 +46,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises EngineError."""
     folder, chosen = folder_of(arguments.run)
-    results = [r for r in folder.results() if chosen in ("", r.configuration)]
+    everything = folder.results()
+    results = [r for r in everything if chosen in ("", r.configuration)]
     if not results:
         raise EngineError("bad_input", f"{arguments.run} holds no result yet", "finish the run")
     comparison = None
@@ -66,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_page(path, page)
         # Beside the run the tables are of all of it: one configuration's would replace them.
-        whole = folder.results() if path.parent == folder.path else results
-        write_tables(path.parent, whole, arguments.junit)
+        told = everything if path.parent == folder.path else results
+        write_tables(path.parent, told, arguments.junit)
     except OSError as error:
         problem = f"{path} cannot be written ({error.strerror})"
         raise EngineError("bad_input", problem, "name another file with --out") from error

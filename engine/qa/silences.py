@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.clock import SAMPLE_RATE
-from engine.qa.alignment import Alignment, Word, alignment_of
+from engine.qa.alignment import Alignment, Row, Word
 
 HOP = SAMPLE_RATE // 100
 LOUD_DB = 10.0  # below the loud fifth of the speech; decaying rooms of the set stay 11 dB below
@@ -33,13 +33,13 @@ def without_voice_in_pauses(found: Alignment, pcm: np.ndarray) -> Alignment:
     """The same with silences cut to where the sound [samples] at 48 kHz is quiet. Times that are
     exact by construction are left alone."""
     spoken = np.zeros(len(pcm) // HOP, bool)
-    for name, start, end in _rows(found):
+    for name, start, end in found.rows:
         spoken[start // HOP : end // HOP] |= name != "SIL"
     if found.exact or not spoken.any():
         return found
     level = levels_db(pcm)
     loud = level > max(QUIET_DBFS, np.percentile(level[spoken], 80) - LOUD_DB)
-    rows = _rows(found)
+    rows = found.rows
     for i, (name, start, end) in enumerate(rows):
         if name != "SIL":
             continue
@@ -54,15 +54,7 @@ def without_voice_in_pauses(found: Alignment, pcm: np.ndarray) -> Alignment:
             rows[i - 1] = (before[0], before[1], start)
         rows[i] = (name, start, end)
     words = tuple(_with_ends(word, found, rows) for word in found.words)
-    made = alignment_of(rows, words, found.samples)
-    return replace(
-        made, aligner=found.aligner, aligner_version=found.aligner_version, exact=found.exact,
-        cross_check=found.cross_check,
-    )  # fmt: skip
-
-
-def _rows(found: Alignment) -> list[tuple[str, int, int]]:
-    return list(zip(found.names, found.starts.tolist(), found.ends.tolist(), strict=True))
+    return found.with_rows(rows, words, found.samples)
 
 
 def _runs(loud: np.ndarray) -> list[tuple[int, int]]:
@@ -72,7 +64,7 @@ def _runs(loud: np.ndarray) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairs if b - a >= LEAST_HOPS]
 
 
-def _with_ends(word: Word, found: Alignment, rows: list[tuple[str, int, int]]) -> Word:
+def _with_ends(word: Word, found: Alignment, rows: list[Row]) -> Word:
     """The word with the new ends of its first and last phones."""
     first = np.searchsorted(found.starts, word.start, side="right") - 1
     last = np.searchsorted(found.ends, word.end, side="left")

@@ -22,10 +22,11 @@ from engine.audio_file import read_whole
 from engine.errors import EngineError
 from engine.qa.clip_set import ASSETS_QA, Clip, ClipSet, load_set
 from engine.qa.faults import BY_NAME, FAULTS, Subject
-from engine.qa.judge import JUDGED, REFERENCE, checks_of, rows_of
+from engine.qa.judge import JUDGED, checks_of, rows_of
 from engine.qa.planted import Face, StillFrames, score_fault
 from engine.qa.real_speakers import clips_of, real_checks, score_real
 from engine.qa.report import ClipResult, Validation
+from engine.qa.report_ruler import REFERENCE
 from engine.qa.score_clip import Labels, failed_clip
 from engine.qa.scorer import scorer_hash
 from engine.qa.scores import Truth

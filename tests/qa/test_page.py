@@ -14,7 +14,7 @@ import pytest
 from engine.qa.limits import make_score
 from engine.qa.page import Page, hero, html, verdict_of
 from engine.qa.page_clips import worst_first
-from engine.qa.page_media import Media, film_strip, lower_face, preview
+from engine.qa.page_media import Media, lower_face, preview, stills
 from engine.qa.page_words import number
 from engine.qa.report import ClipResult, Comparison, PhoneSpan, Tracks, Verdict
 from engine.qa.tables import csv_text, junit_text
@@ -79,7 +79,7 @@ def test_junit_counts_failures_and_errors() -> None:
 def test_media_of_a_file_that_is_none(tmp_path) -> None:
     broken = tmp_path / "a.mp4"
     broken.write_bytes(b"no video")
-    assert film_strip(broken, 0.0) == ""
+    assert stills(broken, 0.0) == ("", "")
     assert preview(broken) == ""
     whole = lower_face(np.zeros((60, 40, 3), np.uint8))
     assert whole == (slice(0, 60), slice(0, 40))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 import pytest
 
+from engine.__main__ import THREAD_VARIABLES
 from engine.qa import same_code
 from engine.qa.same_code import Identity, difference, identity
+from engine.qa.workers import one_core
 from tests.qa.conftest import needs_models
 
 HERE = Identity("1.0", "a" * 64, "b" * 64, "x86_64", {"numpy": "2.4.6", "av": "18.0"}, "Z80")
@@ -55,3 +59,11 @@ def test_code_is_told_by_its_bytes_and_names(tmp_path, monkeypatch):
     (tmp_path / "assets" / "motion" / "phones.toml").write_text("M = 1")
     seen.append(same_code._all_code())
     assert len(set(seen)) == 4
+
+
+def test_a_process_computes_with_one_thread_whatever_it_was_told(monkeypatch):
+    """Two threads add in another order: landmarks move by up to 0.09 px."""
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "4")
+    one_core()
+    assert {os.environ[name] for name in THREAD_VARIABLES} == {"1"}

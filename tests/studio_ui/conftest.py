@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio import dialogs, theme
 from studio.app import StudioApp
+from studio.panels.quality import QualityWindow
 from studio.settings import StudioSettings
 from tests.studio_ui.stub_flow import StubFlow
 
@@ -19,6 +20,25 @@ from tests.studio_ui.stub_flow import StubFlow
 def themed(qapp):
     theme.apply(qapp)
     return qapp
+
+
+@pytest.fixture
+def show_quality(themed):
+    """Shows quality windows, made with the same arguments; each is ended after the test."""
+    made: list[QualityWindow] = []
+
+    def show(*given, **named) -> QualityWindow:
+        made.append(QualityWindow(*given, **named))
+        made[-1].show()
+        QApplication.processEvents()
+        return made[-1]
+
+    yield show
+    for window in made:
+        window.shut_down()
+        window.close()
+        window.deleteLater()
+    QApplication.processEvents()
 
 
 @pytest.fixture

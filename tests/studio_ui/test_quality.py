@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QLabel
 
 from engine.portrait.face_model import DETECTOR, default_folder
 from engine.qa.limits import make_score
@@ -45,23 +45,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def make(themed, qtbot, tmp_path):
+def make(show_quality, qtbot, tmp_path):
     """A shown window on a folder of runs; ended after the test."""
-    made: list[QualityWindow] = []
-
-    def build(command=None) -> QualityWindow:
-        window = QualityWindow(tmp_path / "runs", command)
-        made.append(window)
-        window.show()
-        QApplication.processEvents()
-        return window
-
-    yield build
-    for window in made:
-        window.shut_down()
-        window.close()
-        window.deleteLater()
-    QApplication.processEvents()
+    return lambda command=None: show_quality(tmp_path / "runs", command)
 
 
 @pytest.fixture

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QApplication
 
 from engine.protocol.messages import ModelInfo
 from studio.models_view import ModelsView
-from studio.panels.quality import QualityWindow
 from studio.qa_opening import looked_in, runnable
 from tests.studio_ui.quality_runs import make_run
 
@@ -16,15 +14,9 @@ WAN = ModelInfo(name="Wan2.1-T2V-1.3B", path="/models/wan")
 
 
 @pytest.fixture
-def window(themed, tmp_path):
+def window(show_quality, tmp_path):
     make_run(tmp_path / "runs" / "Half", {"a": 0.8, "b": None}, film=False)
-    made = QualityWindow(tmp_path / "runs", checkpoints=lambda: ["/models", "/more"])
-    made.show()
-    QApplication.processEvents()
-    yield made
-    made.shut_down()
-    made.close()
-    made.deleteLater()
+    return show_quality(tmp_path / "runs", checkpoints=lambda: ["/models", "/more"])
 
 
 def test_the_child_looks_where_the_engine_looks(window, monkeypatch):

@@ -38,17 +38,11 @@ def validation(scorer: str, passed: bool = True) -> Validation:
 
 
 @pytest.fixture
-def window(themed, qtbot, tmp_path):
+def window(show_quality, qtbot, tmp_path):
     run = make_run(tmp_path / "runs" / "Best", {"a": 0.8, "b": 0.9}, film=False)
     path = run.path / "validation.json"
     path.write_bytes(msgspec.json.encode(validation(SCORER, passed=False)))
-    made = QualityWindow(tmp_path / "runs")
-    made.show()
-    QApplication.processEvents()
-    yield made
-    made.shut_down()
-    made.close()
-    made.deleteLater()
+    return show_quality(tmp_path / "runs")
 
 
 def texts(window: QualityWindow) -> list[str]:

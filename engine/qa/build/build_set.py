@@ -24,7 +24,7 @@ import soundfile
 import soxr
 
 from engine.audio_file import read_whole
-from engine.qa.alignment import alignment_of, write_alignment
+from engine.qa.alignment import write_alignment
 from engine.qa.build.candidates import Candidate, candidates, fits, trained_texts
 from engine.qa.build.survey import Surveyed, Surveyor
 from engine.qa.clip_set import (
@@ -80,9 +80,7 @@ def write_clip(row: Surveyed, split: str, character: str, out: Path) -> ClipRow:
     pcm = read_whole(out / sound)
     samples = len(pcm)
     found = row.alignment
-    bounds = zip(found.names, found.starts.tolist(), found.ends.tolist(), strict=True)
-    whole = replace(found, samples=samples, **_bounds(list(bounds), samples))
-    whole = without_voice_in_pauses(whole, pcm)
+    whole = without_voice_in_pauses(found.with_rows(found.rows, found.words, samples), pcm)
     write_alignment(out / phones, candidate.id, whole)
     return ClipRow(
         id=candidate.id,
@@ -104,12 +102,6 @@ def write_clip(row: Surveyed, split: str, character: str, out: Path) -> ClipRow:
         rounded=row.rounded,
         longest_pause_ms=replace(row, alignment=whole).longest_pause_ms,
     )
-
-
-def _bounds(rows: list[tuple[str, int, int]], samples: int) -> dict[str, object]:
-    """Names, starts and ends made to end where the decoded clip ends."""
-    whole = alignment_of(rows, (), samples)
-    return {"names": whole.names, "starts": whole.starts, "ends": whole.ends}
 
 
 def write_flac(path: Path, candidate: Candidate) -> None:
